@@ -80,7 +80,7 @@ def _check_baseline(candidate: Run, baseline: Run) -> None:
     """Refuse to compare a run with itself or with a failed run; the result would mean nothing."""
     if baseline.run_id == candidate.run_id:
         cure = "evaluate again (evaltrack run), or name another run or another baseline (`baseline_run=`)"
-        raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
+        raise InconclusiveError(f"run {candidate.run_id} would be compared with itself; {cure}")
     if baseline.status == "FAILED":
         cure = "name another (`baseline_run=`), or set another (evaltrack baseline set RUN)"
         raise InconclusiveError(f"the baseline, run {baseline.run_id} ({shown_text(baseline.name)}), is FAILED; {cure}")
@@ -95,7 +95,7 @@ def _check_newest(store: Store, experiment_id: str, golden: str | None, candidat
     since = candidate.started_at if candidate else 0
     for run_id, name, journal in running_evaluations(store, experiment_id, golden, since=since):
         if was_killed(journal):
-            cure = f"go on with it (evaltrack resume {run_id}), evaluate again, or name the run to compare"
+            cure = f"resume it (evaltrack resume {run_id}), evaluate again, or name the run to compare"
             raise InconclusiveError(f"the newest run {run_id} ({shown_text(name)}) was killed; {cure}")
     for status in ("FAILED", "KILLED"):
         newer = newest_evaluation(store, experiment_id, golden, status=status)

@@ -223,7 +223,7 @@ class _Evaluation:
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
         kind = TrackingError if isinstance(error, TrackingError) else KeyboardInterrupt
-        return kind(f"{str(error) or 'stopped'}; no finished row is lost, go on with: {self._resuming}")
+        return kind(f"{str(error) or 'stopped'}; no finished row is lost; to resume: {self._resuming}")
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
         """Return the result, and the exception that ended the evaluation early, if any."""
@@ -372,7 +372,7 @@ def select_questions(golden_path: str, settings: EvaluationConfig, store: Store)
     if of != name:
         raise UsageError(f"`only_failed={given}`: that run is of golden set `{of}`; name a run of `{name}`")
     if evaluation.status in ("RUNNING", "SCHEDULED"):
-        cure = f"wait until it ends, or go on with it: evaltrack resume {evaluation.run_id}"
+        cure = f"wait until it ends, or resume it: evaltrack resume {evaluation.run_id}"
         raise UsageError(f"`only_failed={given}`: that run is still {evaluation.status}; {cure}")
     rows = read_rows(store, evaluation, ["id", "passed", "error"])
     failed = FailedQuestions(evaluation.run_id, frozenset(row.id for row in rows if not row.passed or row.error))

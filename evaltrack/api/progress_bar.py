@@ -25,7 +25,7 @@ PLAIN_SECONDS = 5.0
 
 def _opened(run_id: str, resuming: str) -> str:
     """Return the first message, written before any question so that it is seen however the process ends."""
-    return f"MLflow run {run_id}" + (f"; if it is stopped, go on with: {resuming}" if resuming else "")
+    return f"MLflow run {run_id}" + (f"; to resume after an interruption: {resuming}" if resuming else "")
 
 
 class BarOfTqdm:

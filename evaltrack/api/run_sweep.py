@@ -99,8 +99,8 @@ def run_sweep(
     with stop.handled(), shown_progress(progress) as shown:
         parent, hint = choose_parent(plan, store, resume)
         children = find_children(store, parent) if parent.resumed else {}
-        going_on = f"go on with: evaltrack sweep {'SWEEP' if isinstance(sweep, Mapping) else sweep} --resume "
-        running = _Running(plan, store, parent, children, retry_errors, say, going_on + parent.run_id)
+        resuming = f"evaltrack sweep {'SWEEP' if isinstance(sweep, Mapping) else sweep} --resume "
+        running = _Running(plan, store, parent, children, retry_errors, say, resuming + parent.run_id)
         with ended_parent(store, parent, "sweep", running.results, running.note, running.placed):
             return running.run(shown, stop, [hint] if hint else [])
 
@@ -115,7 +115,7 @@ class _Running:
     children: Mapping[str, Child]
     retry_errors: bool
     say: Callable[[str], object]
-    going_on: str
+    resuming: str
     results: list[RunResult] = field(default_factory=list)
 
     def run(self, progress: Progress, stop: Stop, notes: list[str]) -> SweepResult:
@@ -123,7 +123,7 @@ class _Running:
         states = list(map(self._state, self.plan.digests))
         reused = sum(is_finished for _, is_finished in states)
         overall = SweepProgress(progress, (len(states) - reused) * len(self.plan.golden))
-        for note in (*notes, f"MLflow run {self.parent.run_id}; if it is stopped, {self.going_on}"):
+        for note in (*notes, f"MLflow run {self.parent.run_id}; to resume after an interruption: {self.resuming}"):
             self.say(note)
         pairs = zip(self.plan.configurations, self.plan.digests, states, strict=True)
         for place, (configuration, digest, (run_id, is_finished)) in enumerate(pairs, start=1):
@@ -208,7 +208,7 @@ class _Running:
         where = f"{self.plan.configurations[done].label}: " if done < total else ""
         runs, is_stopped = f"{done} of {count(total, 'run')} finished", isinstance(error, KeyboardInterrupt)
         runs = f"stopped; {runs}, no row is lost" if is_stopped else f"{error}; {runs}"
-        return f"{where}{runs}; {self.going_on}"
+        return f"{where}{runs}; to resume: {self.resuming}"
 
 
 def _line(name: str, runs: list[tuple[Configuration, RunResult]]) -> Line:
@@ -236,9 +236,9 @@ def choose_parent(plan: SweepPlan, store: Store, resume: str | None) -> tuple[Op
         broken = find_unfinished(store, experiment, plan.digest)
     if broken and resume:
         return _resumed(plan, store, broken), None
-    hint = f"sweep {broken} of the same file was broken off; --resume auto goes on with it" if broken else None
+    hint = f"sweep {broken} of the same file was interrupted; --resume auto resumes it" if broken else None
     if resume:
-        hint = "no sweep of these configurations was broken off: this is a new one, and asks each of them"
+        hint = "no sweep of these configurations was interrupted; this is a new one"
     return open_parent(store, settings.experiment, shown_text(plan.name), "sweep", {SWEEP_TAG: plan.digest}), hint
 
 
@@ -251,8 +251,8 @@ def _resumed(plan: SweepPlan, store: Store, run_id: str) -> OpenRun:
     info = find_run(store, run_id).info
     children = find_children(store, OpenRun(run_id, info.experiment_id))
     if children and not children.keys() & set(plan.digests):
-        why = "its configurations, their golden set or the version of evaltrack are others"
-        raise UsageError(f"run {run_id} is another sweep: {why}. Start a new one, without `resume=`")
+        why = "its configurations, golden set or version of evaltrack differ"
+        raise UsageError(f"run {run_id} is a different sweep: {why}. Start a new one, without `resume=`")
     for each in children.values():
         if each.status == "RUNNING":
             is_resumable(each.run_id, store)  # raises if another process is working on it

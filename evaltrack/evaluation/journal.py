@@ -46,17 +46,16 @@ def is_kind(error: Exception, *codes: int) -> bool:
 def unusable(path: Path, error: Exception) -> UsageError:
     """Return the error for a journal with data that cannot be opened."""
     if is_kind(error, sqlite3.SQLITE_BUSY):
-        return JournalBusyError(f"{path}: another process is at work on this run; wait for it")
+        return JournalBusyError(f"{path}: another process is evaluating this run; wait until it ends")
     if isinstance(error, OSError) or is_kind(error, *NOT_WRITABLE):
-        return UsageError(
-            f"{path}: holds what was done, and cannot be written to: {error}; cure that, and resume again"
-        )
+        return UsageError(f"{path}: the journal cannot be written to: {error}; fix this, then resume")
     return UsageError(f"{path}: is damaged ({error}); remove it, and evaluate again")
 
 
 def no_journal(path: Path, error: Exception | str) -> str:
     """Return the message for an evaluation without a journal."""
-    return f"nothing can be resumed after a kill: {path}: {error}; set EVALTRACK_STATE_DIR to another folder"
+    what = f"this run cannot be resumed after an interruption: {path}: {error}"
+    return f"{what}; set EVALTRACK_STATE_DIR to another folder"
 
 
 __all__ = ["Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
@@ -125,7 +124,7 @@ class Journal:
         except NotPrivateError as error:
             if used:
                 raise
-            self._give_up(f"nothing can be resumed after a kill: {error}")
+            self._give_up(f"this run cannot be resumed after an interruption: {error}")
         except (OSError, sqlite3.Error) as error:
             self.close()
             if used or is_kind(error, sqlite3.SQLITE_BUSY):
@@ -186,7 +185,7 @@ class Journal:
             with self._lock:
                 found = self._database.execute(select, [question.id, trial]).fetchall()
         except sqlite3.Error as error:  # the disk failed meanwhile
-            self._give_up(f"{self.path}: cannot be read any more: {error}; what it held is asked again")
+            self._give_up(f"{self.path}: cannot be read: {error}; its questions are rerun")
             return None
         for digest, text, checksum in found:
             if digest == question.digest.encode() and (row := row_in(text, checksum, question, trial)) is not None:
@@ -206,7 +205,7 @@ class Journal:
                 self._database.execute("begin")
                 self._database.executemany(INSERT, map(line_of, rows))
         except sqlite3.Error as error:
-            self._give_up(f"{no_journal(self.path, error)}; what follows is not kept")
+            self._give_up(f"{no_journal(self.path, error)}; later rows are not stored")
 
     def _give_up(self, problem: str) -> None:
         """Continue without a journal, and warn at once."""
@@ -222,7 +221,7 @@ class Journal:
             with self._lock:
                 self._database.execute("insert or replace into command values (1, ?)", [json.dumps(self._command)])
         except sqlite3.Error as error:
-            self._give_up(f"{no_journal(self.path, error)}; what follows is not kept")
+            self._give_up(f"{no_journal(self.path, error)}; later rows are not stored")
 
     def close(self) -> None:
         """Release the file."""

@@ -63,7 +63,7 @@ def run_to_resume(name_or_id: str, store: Store) -> str:
     except UsageError:
         if name_or_id != AUTO:
             raise
-        cure = "name one, or repeat the command that was broken off: evaltrack run ... --resume auto"
+        cure = "name a run, or repeat the interrupted command: evaltrack run ... --resume auto"
         raise UsageError(f"there is no MLflow run `{AUTO}` in {store.shown}; {cure}") from None
 
 
@@ -103,7 +103,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
         return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
     if resume:
         return _going_on(path, run_id, unfinished[1], now)
-    hint = f"run {run_id} of the same command was broken off; --resume auto goes on with it" if run_id else None
+    hint = f"run {run_id} of the same command was interrupted; --resume auto resumes it" if run_id else None
     return Choice(new_journal(), hint=hint)
 
 
@@ -114,9 +114,9 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
     except (KeyError, TypeError, AttributeError, ValueError):
         raise UsageError(f"run {run_id} was started by another version of evaltrack; evaluate again") from None
     if different:
-        raise UsageError(f"run {run_id} was another evaluation: {'; '.join(different)}. Start a new run")
+        raise UsageError(f"run {run_id} was a different evaluation: {'; '.join(different)}. Start a new run")
     if before.get("finished") and not retry_errors:
-        raise UsageError(f"run {run_id} is finished; `retry_errors=True` asks its failed questions again")
+        raise UsageError(f"run {run_id} is finished; `retry_errors=True` reruns its failed questions")
     return _going_on(path, run_id, before, now)
 
 
@@ -134,8 +134,8 @@ def _change_words(was: Mapping[str, str], now: Mapping[str, str]) -> str | None:
     if not others:
         return None
     is_one = len(others) == 1 and others[0] in (CORPUS, CODE)
-    those = f"the {' and the '.join(others)} {'is not that' if is_one else 'are not those'} with which the run began"
-    return f"{those}; finished rows are used again, so evaluate anew to have every row made from the same"
+    those = f"the {' and the '.join(others)} {'has' if is_one else 'have'} changed since the run began"
+    return f"{those}; finished rows are kept, so evaluate again if all rows must be made from the same"
 
 
 def is_resumable(run_id: str, store: Store) -> bool:
@@ -162,7 +162,7 @@ def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
     tagged = journal_named(journal_tag(store, run_id) or "")
     if tagged is not None and tagged.is_file() and (stored := read_command(tagged)) and not stored.get("run_id"):
         return tagged, stored  # it was killed before its run id was stored; a tag alone does not decide
-    raise UsageError(f"run {run_id}: nothing is kept of it in {state_folder()}; it is finished, or ran elsewhere")
+    raise UsageError(f"run {run_id}: no journal in {state_folder()}; it is finished, or ran on another machine")
 
 
 def _same(stored: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -189,7 +189,7 @@ class Stop:
             return
         elif not self._logging:
             raise KeyboardInterrupt
-        what = "what was done is logged" if self._logging else "questions in flight are finished; Ctrl-C again: now"
+        what = "what was done is logged" if self._logging else "finishing questions in flight; Ctrl-C again stops now"
         with suppress(RuntimeError, OSError, ValueError):  # the signal interrupted a write, or stderr is closed
             print(f"Stopping: {what}", file=sys.stderr, flush=True)
 

@@ -105,7 +105,7 @@ def test_the_bar_counts_questions_and_errors(capsys: pytest.CaptureFixture[str])
     bar.close()
     drawn = capsys.readouterr().err
     for words in (
-        "if it is stopped, go on with: evaltrack resume 4488",
+        "to resume after an interruption: evaltrack resume 4488",
         "judging again: ",
         "3/7",
         "Warning: slow",

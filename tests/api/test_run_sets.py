@@ -114,8 +114,8 @@ def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"only_failed": "4488541a"}, "`only_failed=4488541a`: is of one golden set"),
-        ({"evaluation_json": "out.json"}, "`evaluation_json=out.json`: is of one golden set"),
+        ({"only_failed": "4488541a"}, "`only_failed=4488541a`: needs a single golden set"),
+        ({"evaluation_json": "out.json"}, "`evaluation_json=out.json`: needs a single golden set"),
         ({"k": 0}, "k is 0"),
         ({"filter": "domain=one"}, "`filter=domain=one` selects none of its 3 questions; there are: domain two"),
         ({"run_name": "sk-proj-" + "a1B2" * 12}, "run_name"),
@@ -151,7 +151,7 @@ def test_a_stop_in_the_second_set_leaves_the_first_finished(store_uri: str, path
     }
     second, parent = by_name["two"], by_name[None]
     assert run_ids_of([parent.info.run_id]) == [by_name["one"].info.run_id]
-    message = f"{paths[1]}: stopped; no finished row is lost, go on with: evaltrack resume {second.info.run_id}"
+    message = f"{paths[1]}: stopped; no finished row is lost; to resume: evaltrack resume {second.info.run_id}"
     assert str(stopped.value) == f"{message}; not evaluated: {paths[2]}"
     assert f"| [{by_name['one'].info.run_id[:8]}]" in parent.data.tags["mlflow.note.content"]
     result = run_eval(paths[1], target=stopping, traces="off", concurrency=1, resume=second.info.run_id)
@@ -233,11 +233,11 @@ def test_json_holds_each_run_as_it_is_alone(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--resume", "4488541a"], "--resume and --retry-errors are of one golden set; use: evaltrack resume"),
-        (["--resume", "auto"], "are of one golden set"),
-        (["--retry-errors"], "are of one golden set"),
-        (["--set", "golden=golden/x.jsonl"], "and --set golden=golden/x.jsonl: name them in one way"),
-        (["--only-failed", "4488541a"], "--only-failed 4488541a: is of one golden set"),
+        (["--resume", "4488541a"], "--resume and --retry-errors need a single golden set; use: evaltrack resume"),
+        (["--resume", "auto"], "need a single golden set"),
+        (["--retry-errors"], "need a single golden set"),
+        (["--set", "golden=golden/x.jsonl"], "and --set golden=golden/x.jsonl: use one of the two"),
+        (["--only-failed", "4488541a"], "--only-failed 4488541a: needs a single golden set"),
     ],
 )
 def test_options_of_one_set_are_refused(

@@ -97,7 +97,7 @@ def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
     ranks = {each.info.run_name: each.data.metrics["sweep/rank"] for each in children}
     assert ranks == {"good k=1": 1, "good k=2": 1, "bad k=1": 2, "bad k=2": 2}
     assert all("recall_at_k" in each.data.metrics for each in children)
-    how = "if it is stopped, go on with: evaltrack sweep SWEEP --resume"
+    how = "to resume after an interruption: evaltrack sweep SWEEP --resume"
     assert said.pop(0) == f"MLflow run {result.run_id}; {how} {result.run_id}"
     assert said == ["good k=1 (1 of 4)", "good k=2 (2 of 4)", "bad k=1 (3 of 4)", "bad k=2 (4 of 4)", "leaderboard"]
     names = {each.path for each in mlflow.MlflowClient().list_artifacts(result.run_id)}
@@ -128,7 +128,7 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
     """Finished runs are not made again, the one under way is gone on with, and no question is asked twice."""
     monkeypatch.setattr("tests.api.test_run_sweep.STOP_AT", "bad q4")
     whole = sweep(golden, k=2, seeds=[1, 2])
-    with pytest.raises(KeyboardInterrupt, match=r"bad seed=1: stopped; 2 of 4 runs finished, no row is lost; go on"):
+    with pytest.raises(KeyboardInterrupt, match=r"bad seed=1: stopped; 2 of 4 runs finished, no row is lost; to"):
         run_sweep(whole)
     (parent,) = mlflow.MlflowClient().search_runs(["0"], "tags.`evaltrack.kind` = 'sweep'")
     assert parent.info.status == "KILLED"
@@ -149,7 +149,7 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
 def test_a_new_sweep_names_the_one_that_was_broken_off(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     fresh = run_sweep(sweep(golden, k=2), resume="auto", say=said.append)
-    note = "no sweep of these configurations was broken off: this is a new one, and asks each of them"
+    note = "no sweep of these configurations was interrupted; this is a new one"
     assert (fresh.reused, fresh.notes) == (0, (note,))
     assert said[0] == note  # before anything is asked
     monkeypatch.setattr("tests.api.test_run_sweep.STOP_AT", "good q0")
@@ -157,16 +157,16 @@ def test_a_new_sweep_names_the_one_that_was_broken_off(golden: Path, monkeypatch
         run_sweep(sweep(golden, k=1))
     monkeypatch.setattr("tests.api.test_run_sweep.STOP_AT", "")
     (note,) = run_sweep(sweep(golden, k=1)).notes
-    assert "was broken off; --resume auto goes on with it" in note
+    assert "was interrupted; --resume auto resumes it" in note
 
 
 def test_a_sweep_can_be_extended(golden: Path) -> None:
     first = run_sweep(sweep(golden, k=[1]))
     more = run_sweep(sweep(golden, k=[1, 2]), resume=first.run_id)
     assert (more.run_id, more.reused, len(more.results)) == (first.run_id, 2, 4)
-    with pytest.raises(UsageError, match="is another sweep"):
+    with pytest.raises(UsageError, match="is a different sweep"):
         run_sweep(sweep(golden, k=[3]), resume=first.run_id)
-    with pytest.raises(UsageError, match="is none of a sweep"):
+    with pytest.raises(UsageError, match="is not a sweep"):
         run_sweep(sweep(golden, k=[1]), resume=first.results[0].run_id)
 
 
@@ -239,7 +239,7 @@ def test_the_command(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert _run(["sweep", str(file), "--resume", "auto", "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "evaltrack.leaderboard/1"
     assert _run(["sweep", str(file), "--retry-errors"]) == 2
-    assert "name it with --resume" in capsys.readouterr().err
+    assert "needs a sweep to resume" in capsys.readouterr().err
     file.write_text("golden: none.jsonl\nk: 0\n")
     assert _run(["sweep", str(file)]) == 2
     assert f"{file}: `k.0` is 0; write a whole number" in capsys.readouterr().err

@@ -29,7 +29,9 @@ def test_a_run_that_is_killed_at_once_has_said_how_to_go_on(store_uri: str, tmp_
         run.send_signal(signal.SIGKILL)
         printed, errors = run.communicate(60)
     assert (run.returncode, printed) == (-signal.SIGKILL, "")
-    words_of_run = re.search(r"^MLflow run (\w{32}); if it is stopped, go on with: evaltrack resume \1$", errors, re.M)
+    words_of_run = re.search(
+        r"^MLflow run (\w{32}); to resume after an interruption: evaltrack resume \1$", errors, re.M
+    )
     assert words_of_run, errors
     assert words_of_run[1] == newest(store_uri)
 

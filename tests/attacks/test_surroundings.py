@@ -117,14 +117,14 @@ def test_a_full_temporary_folder_loses_no_row(
         TrackingError, match=rf"temporary folder {small_disk}/.*: No space left .* set TMPDIR"
     ) as raised:
         run_eval(many(tmp_path), **common, progress=Filling(small_disk))
-    assert "no finished row is lost, go on with: evaltrack resume" in str(raised.value)
+    assert "no finished row is lost; to resume: evaltrack resume" in str(raised.value)
     del raised
     gc.collect()  # what the error holds has a file on the disk open
     assert status(store_uri) == "FAILED"
     (small_disk / "filler").unlink()
     resumed = run_eval(many(tmp_path), **common, resume="auto")
     assert resumed.status == "FINISHED"
-    assert "resumed: 12 of 12 kept rows used again" in resumed.notes
+    assert "resumed: 12 of 12 stored rows kept" in resumed.notes
 
 
 class Filling(Silent):
@@ -176,7 +176,7 @@ def test_a_state_folder_that_cannot_be_made_is_said_before_the_first_question(
     assert run_eval(golden(tmp_path), target=good, tracking_uri=store_uri, progress=heard).status == "FINISHED"
     ((answered, text),) = heard.warnings
     assert answered == 0
-    assert text.startswith("nothing can be resumed after a kill: /proc/nothing/")
+    assert text.startswith("this run cannot be resumed after an interruption: /proc/nothing/")
 
 
 def test_no_umask_takes_the_users_own_rights(store_uri: str, tmp_path: Path) -> None:

@@ -122,8 +122,8 @@ def test_rows_are_kept_all_or_none(opened: Open, path: Path) -> None:
     journal.keep([row(2)])
     journal.keep([row(3), row(4), row(5)])
     assert journal.problem == (
-        f"nothing can be resumed after a kill: {path}: no 4; set EVALTRACK_STATE_DIR to another folder; "
-        "what follows is not kept"
+        f"this run cannot be resumed after an interruption: {path}: no 4; set EVALTRACK_STATE_DIR to another folder; "
+        "later rows are not stored"
     )
     journal.keep([row(6)])
     assert journal.recall(question(1), 1) == row(1)
@@ -260,7 +260,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(opened: Open, path:
         with pytest.raises(JournalBusyError) as refused:
             opened()
         assert time.monotonic() - start < 10
-        assert str(refused.value) == f"{path}: another process is at work on this run; wait for it"
+        assert str(refused.value) == f"{path}: another process is evaluating this run; wait until it ends"
         with pytest.raises(JournalBusyError):
             read_command(path)
         told = acknowledged(process, 0)
@@ -283,7 +283,7 @@ KEPT = 60
 
 @pytest.fixture(scope="module")
 def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("broken off") / "journal.sqlite"
+    path = tmp_path_factory.mktemp("interrupted run") / "journal.sqlite"
     code = (
         "import os, sys; from pathlib import Path; from evaltrack.evaluation.journal import Journal\n"
         "from tests.evaluation.test_journal import KEPT, row\n"
@@ -500,7 +500,7 @@ def test_a_disk_that_runs_full(opened: Open, small_disk: Path) -> None:
     assert 10 < told < 1000
     assert journal.problem is not None
     assert "database or disk is full" in journal.problem
-    assert journal.problem.endswith("what follows is not kept")
+    assert journal.problem.endswith("later rows are not stored")
     journal.close()
 
     with pytest.raises(OSError, match="No space left"):
@@ -556,8 +556,8 @@ def test_rows_on_a_disk_that_became_read_only(opened: Open, small_disk: Path) ->
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     with pytest.raises(UsageError) as refused:
         opened(path)
-    assert str(refused.value).startswith(f"{path}: holds what was done, and cannot be written to: ")
-    assert str(refused.value).endswith("; cure that, and resume again")
+    assert str(refused.value).startswith(f"{path}: the journal cannot be written to: ")
+    assert str(refused.value).endswith("; fix this, then resume")
     subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
     journal = opened(path)
     assert journal.recall(question(1), 1) == row(1)
@@ -576,6 +576,4 @@ def test_a_disk_that_goes_bad_meanwhile(opened: Open, path: Path, broken_off: Pa
     found = [journal.recall(question(number), 1) for number in range(KEPT)]
     assert all(each is None or each == row(number) for number, each in enumerate(found))
     assert None in found
-    assert journal.problem == (
-        f"{path}: cannot be read any more: database disk image is malformed; what it held is asked again"
-    )
+    assert journal.problem == (f"{path}: cannot be read: database disk image is malformed; its questions are rerun")

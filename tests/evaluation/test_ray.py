@@ -188,7 +188,7 @@ def test_ctrl_c_ends_the_run_with_what_was_done(project: Project, store_uri: str
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
-    assert "questions in flight are finished" in err
+    assert "finishing questions in flight" in err
     client = connect(store_uri).client
     (run,) = client.search_runs(["0"])
     done = len(project.asked())

@@ -147,7 +147,9 @@ class Project:
 
 
 def complaints(err: str) -> list[str]:
-    usual = r"[a-z][a-z ]+: [\d,]+/[\d,]+.*|MLflow run (\w{32})(; if it is stopped, go on with: evaltrack resume \1)?"
+    usual = (
+        r"[a-z][a-z ]+: [\d,]+/[\d,]+.*|MLflow run (\w{32})(; to resume after an interruption: evaltrack resume \1)?"
+    )
     return [line for line in err.splitlines() if not re.fullmatch(usual, line)]
 
 
@@ -266,7 +268,7 @@ def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str
     reused = before.total() - len(twice)
     assert len(twice) <= IN_FLIGHT
     assert max(broken_off.asked.values()) <= 2
-    said = f"resumed: {reused} of {reused} kept rows used again"
+    said = f"resumed: {reused} of {reused} stored rows kept"
     if result is None:
         assert (code, complaints(err)) == (0, [])
         assert said in out
@@ -274,7 +276,7 @@ def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str
         assert (result.run_id, result.success) == (run_id, True)
         assert said in result.notes
     code, _, err = cli("resume", run_id)
-    assert (code, f"run {run_id}: nothing is kept of it" in err) == (2, True)
+    assert (code, f"run {run_id}: no journal in " in err) == (2, True)
 
 
 def test_one_that_goes_on_can_be_killed_again(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
@@ -338,7 +340,7 @@ def test_without_resume_it_is_pointed_out(broken_off: Project, cli: CLI) -> None
     old, before = broken_off.run().info.run_id, broken_off.asked.total()
     code, out, _ = cli("run", *PLAIN)
     assert code == 0
-    assert f"run {old} of the same command was broken off; --resume auto goes on with it" in out
+    assert f"run {old} of the same command was interrupted; --resume auto resumes it" in out
     assert broken_off.asked.total() == before + QUESTIONS
     assert sorted(run.info.status for run in broken_off.runs()) == ["FINISHED", "RUNNING"]
     assert len(broken_off.journals()) == 1
@@ -350,7 +352,7 @@ def test_another_evaluation_is_refused(broken_off: Project, cli: CLI) -> None:
     changed += ["--set", "alpha=1", "--trials", "2"]
     code, out, err = cli("run", "golden.jsonl", *changed, "--experiment", "kept", "--resume", run_id)
     assert (code, out) == (2, "")
-    assert err.startswith(f"Error: run {run_id} was another evaluation: ")
+    assert err.startswith(f"Error: run {run_id} was a different evaluation: ")
     assert err.endswith(". Start a new run\n")
     for difference in (
         "k was 5 and is 3",
@@ -386,7 +388,7 @@ def test_auto_takes_a_run_of_the_same_command_only(
     code, out, _ = cli("run", *PLAIN, *changed, "--resume", "auto")
     assert code == ends
     assert "resumed" not in out
-    assert "broken off" not in out
+    assert "was interrupted" not in out
     assert broken_off.client.get_run(broken_off.runs()[-1].info.run_id).info.status == "RUNNING"
 
 
@@ -421,8 +423,8 @@ def test_edited_added_and_removed_lines(broken_off: Project, cli: CLI) -> None:
     code, out, _ = cli("resume", run_id)
     assert code == 0
     assert (
-        f"resumed: {len(kept) - 5} of {len(kept)} kept rows used again, "
-        "2 redone because their question was edited, 3 dropped because their question is gone"
+        f"resumed: {len(kept) - 5} of {len(kept)} stored rows kept, "
+        "2 rerun because their question was edited, 3 dropped because their question is gone"
     ) in out
     rows = broken_off.rows(run_id)
     assert [int(row["id"]) for row in rows] == [
@@ -442,7 +444,7 @@ def test_another_folder_is_named(broken_off: Project, cli: CLI, monkeypatch: pyt
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     code, _, err = cli("resume", run_id)
-    assert (code, err) == (2, f"Error: the run was started in {broken_off.folder}; go there first\n")
+    assert (code, err) == (2, f"Error: the run was started in {broken_off.folder}; change to that folder first\n")
 
 
 def test_a_run_that_is_unknown(broken_off: Project, cli: CLI) -> None:
@@ -454,12 +456,12 @@ def test_a_run_that_is_unknown(broken_off: Project, cli: CLI) -> None:
 
 def test_auto_is_of_the_command_that_has_the_settings(broken_off: Project, cli: CLI) -> None:
     code, _, err = cli("resume", "auto")
-    cure = "name one, or repeat the command that was broken off: evaltrack run ... --resume auto"
+    cure = "name a run, or repeat the interrupted command: evaltrack run ... --resume auto"
     assert code == 2
     assert err.startswith("Error: there is no MLflow run `auto` in sqlite:///")
     assert err.endswith(f"; {cure}\n")
     named = broken_off.client.create_run("0", run_name="auto").info.run_id
-    assert cli("resume", "auto")[2].startswith(f"Error: run {named}: nothing is kept of it")
+    assert cli("resume", "auto")[2].startswith(f"Error: run {named}: no journal in ")
 
 
 @pytest.mark.parametrize("tag", [None, "", "../../etc/passwd", "0" * 32, "/etc/passwd", "'"])
@@ -467,7 +469,7 @@ def test_a_run_of_which_nothing_is_kept(tag: str | None, broken_off: Project, cl
     run_id = broken_off.client.create_run("0", tags={} if tag is None else {"evaltrack.journal": tag}).info.run_id
     code, _, err = cli("resume", run_id)
     state = broken_off.folder / "state"
-    said = f"Error: run {run_id}: nothing is kept of it in {state}; it is finished, or ran elsewhere\n"
+    said = f"Error: run {run_id}: no journal in {state}; it is finished, or ran on another machine\n"
     assert (code, err) == (2, said)
 
 
@@ -478,7 +480,7 @@ def test_a_run_that_another_process_is_at(way: str, broken_off: Project, cli: CL
     journal = Journal(path, {})
     code, _, err = cli("resume", run_id) if way == "resume RUN" else cli("run", *BASE, "--resume", run_id)
     journal.close()
-    assert (code, err) == (2, f"Error: {path}: another process is at work on this run; wait for it\n")
+    assert (code, err) == (2, f"Error: {path}: another process is evaluating this run; wait until it ends\n")
 
 
 def test_auto_leaves_a_run_alone_that_another_process_is_at(broken_off: Project, cli: CLI) -> None:
@@ -487,7 +489,7 @@ def test_auto_leaves_a_run_alone_that_another_process_is_at(broken_off: Project,
     code, out, _ = cli("run", *PLAIN, "--resume", "auto")
     journal.close()
     assert code == 0
-    assert "broken off" not in out
+    assert "was interrupted" not in out
     assert len(broken_off.runs()) == 2
 
 
@@ -580,8 +582,8 @@ def test_without_a_journal_it_is_evaluated_all_the_same(
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(fresh.folder / "file" / "state"))
     code, out, err = cli("run", *PLAIN)
     (warning,) = complaints(err)
-    assert (code, warning.startswith("Warning: nothing can be resumed after a kill: ")) == (0, True)
-    assert "nothing can be resumed after a kill" in out
+    assert (code, warning.startswith("Warning: this run cannot be resumed after an interruption: ")) == (0, True)
+    assert "this run cannot be resumed after an interruption" in " ".join(out.split())
     assert fresh.metrics(fresh.run().info.run_id) == reference
 
 
@@ -593,7 +595,7 @@ def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, re
     assert (run.info.status, fresh.asked.total()) == ("FINISHED", QUESTIONS)
     assert 2 <= failed < QUESTIONS
     code, _, err = cli("resume", run_id)
-    assert (code, err) == (2, f"Error: run {run_id} is finished; --retry-errors asks its failed questions again\n")
+    assert (code, err) == (2, f"Error: run {run_id} is finished; --retry-errors reruns its failed questions\n")
     assert cli("run", *BASE, "--resume", "auto", "--traces", "off")[0] == 0
     assert len(fresh.runs()) == 2, "auto takes one that is not finished"
     fresh.client.delete_run(next(each.info.run_id for each in fresh.runs() if each.info.run_id != run_id))
@@ -601,7 +603,7 @@ def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, re
 
     code, out, err = cli("resume", run_id, "--retry-errors")
     assert code == 0
-    assert f"Warning: {failed} of {QUESTIONS} questions ended in errors and are in no mean" in err
+    assert f"Warning: {failed} of {QUESTIONS} questions ended in errors and are not counted in the means" in err
     assert fresh.asked.total() == before + failed
     (fresh.folder / "broken").unlink()
     for path in fresh.journals():
@@ -609,8 +611,8 @@ def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, re
             path.unlink()
     code, out, _ = cli("resume", run_id, "--retry-errors")
     assert code == 0
-    kept = f"resumed: {QUESTIONS - failed} of {QUESTIONS} kept rows used again"
-    assert f"{kept}, {failed} asked again because they had failed" in out
+    kept = f"resumed: {QUESTIONS - failed} of {QUESTIONS} stored rows kept"
+    assert f"{kept}, {failed} rerun because they had failed" in out
     assert fresh.asked.total() == before + 2 * failed
     check_whole(fresh, run_id, reference)
 
@@ -634,7 +636,7 @@ def test_responses_that_were_completed_are_said_to_be_others(fresh: Project, cli
     path.write_text("".join(recorded[:-2]))
     base = ["golden.jsonl", "-t", f"recorded:{path}", "--experiment", "kept", "--traces", "off"]
     assert cli("run", *base)[0] == 0
-    run_id, words = fresh.run().info.run_id, "the recorded responses are not those with which the run began"
+    run_id, words = fresh.run().info.run_id, "the recorded responses have changed since the run began"
     assert words not in cli("resume", run_id, "--retry-errors")[1]
     path.write_text("".join(recorded))
     assert words in cli("resume", run_id, "--retry-errors")[1]
@@ -646,9 +648,7 @@ def test_a_function_that_was_edited_is_said_to_be_another(broken_off: Project, c
     run_id = broken_off.run().info.run_id
     (broken_off.folder / "mine.py").write_text(MINE + change)
     code, out, err = cli("resume", run_id)
-    words = (
-        "the code of the target is not that with which the run began; finished rows are used again, so evaluate anew"
-    )
+    words = "the code of the target has changed since the run began; finished rows are kept, so evaluate again"
     assert (code, words in out, words in err) == (0, bool(change), bool(change))
 
 
@@ -661,7 +661,7 @@ def test_a_run_of_two_states_of_the_pages_holds_both(fresh: Project, cli: CLI) -
     assert cli("run", *base)[0] == 0
     run = fresh.run()
     (pages / "a.md").write_text("# Numbers\n\nAll about number 1, and 2.\n")
-    words = "the corpus is not that with which the run began; finished rows are used again, so"
+    words = "the corpus has changed since the run began; finished rows are kept, so"
     assert words in cli("resume", run.info.run_id, "--retry-errors")[1]
     was, now = run.data.tags["evaltrack.corpus"], fresh.run().data.tags["evaltrack.corpus"]
     assert now.startswith(f"{was} → 1 page, 1 chunk, ")
@@ -700,8 +700,8 @@ def test_a_stop_finishes_what_is_in_flight(fresh: Project, cli: CLI, reference: 
         out, err = process.communicate(timeout=60)
     run_id, asked = fresh.run().info.run_id, fresh.asked
     assert (process.returncode, out) == (130, "")
-    assert "Stopping: questions in flight are finished; Ctrl-C again: now" in err
-    assert f"; no finished row is lost, go on with: evaltrack resume {run_id}\n" in err
+    assert "Stopping: finishing questions in flight; Ctrl-C again stops now" in err
+    assert f"; no finished row is lost; to resume: evaltrack resume {run_id}\n" in err
     assert "Traceback" not in err
     assert fresh.run().info.status == "KILLED"
     assert {row["question"] for row in fresh.rows(run_id)} == set(asked)
@@ -714,7 +714,7 @@ def test_a_stop_finishes_what_is_in_flight(fresh: Project, cli: CLI, reference: 
 
 def test_what_a_stopped_run_holds_gives_way(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
     run_id, err = stopped(fresh, cli)
-    assert err.endswith(f"\nInterrupted: stopped; no finished row is lost, go on with: evaltrack resume {run_id}\n")
+    assert err.endswith(f"\nInterrupted: stopped; no finished row is lost; to resume: evaltrack resume {run_id}\n")
     assert sorted(fresh.table(run_id), key=int) == sorted((row["id"] for row in fresh.rows(run_id)), key=int)
     for table in ("metrics", "latest_metrics"):
         fresh.sql(fresh.folder / "mlflow.db", f"update {table} set timestamp = timestamp + 86400000")
@@ -758,7 +758,7 @@ def test_a_second_stop_stops_now(fresh: Project, cli: CLI, reference: dict[str, 
     run_id = fresh.run().info.run_id
     assert time.monotonic() - start < 25
     assert process.returncode == 130
-    assert f"no finished row is lost, go on with: evaltrack resume {run_id}" in err
+    assert f"no finished row is lost; to resume: evaltrack resume {run_id}" in err
     assert "Traceback" not in err
     assert fresh.run().info.status == "KILLED"
     assert [row["id"] for row in fresh.rows(run_id)] == [str(number) for number in range(10)]
@@ -779,7 +779,7 @@ def test_a_comparison_does_not_pass_over_a_newer_run_that_was_killed(fresh: Proj
     code, _, err = cli("compare", "--no-log", "--experiment", "kept")
     (killed,) = (run.info.run_id for run in fresh.runs() if run.info.status == "RUNNING")
     assert code == 3
-    assert f"the newest run {killed} (golden python:mine:ask k=5) was killed; go on with it (evaltrack resume" in err
+    assert f"the newest run {killed} (golden python:mine:ask k=5) was killed; resume it (evaltrack resume" in err
     assert cli("compare", runs[1].run_id, "--no-log")[0] == 0
     assert cli("resume", killed)[0] == 0
     assert cli("compare", "--no-log", "--experiment", "kept")[0] == 0
