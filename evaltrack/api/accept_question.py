@@ -54,7 +54,7 @@ def check_acceptance(
     if needed == "refused":
         fails = ", ".join(hard_fails)
         action = TIERS[0].action.lower()
-        raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; nothing bypasses one")
+        raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; a hard fail cannot be accepted")
     if needed == "justification" and not why.strip():
         raise UsageError(f"question `{question_id}` failed; to accept it write a justification: `why='...'`")
     if len(why) > MAX_WHY:

@@ -63,7 +63,7 @@ def anchor_golden(
         each for each in all_entries(checked) if each.question.expected_chunks and not each.question.expected_passages
     ]
     anchors: list[Anchor] = []
-    left = {each.question.id: "there is no corpus with its chunks" for each in entries}
+    left = {each.question.id: "no corpus has its expected chunks" for each in entries}
     for library, _ in libraries(checked.path, checked.stats.domains, corpus, target):
         chooser = QuoteChooser(library)
         for entry in library.entries(entries):
@@ -87,6 +87,6 @@ def _quotes(question: Question, library: Library, chooser: QuoteChooser) -> list
         if key not in library.by_id:
             return f"`{key}` is not in {library.name}"
         if (choice := chooser.choose(library.by_id[key], question)) is None:
-            return f"`{key}` holds no words"
+            return f"`{key}` has no words"
         anchors.append(Anchor(question.id, key, *choice))
     return anchors

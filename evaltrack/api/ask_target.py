@@ -53,7 +53,7 @@ def ask_target(
     opened = open_target(config.target, error | dict(config.target_options))
     if history and not opened.takes_history:
         opened.close()
-        raise UsageError(f"`history=`: target {shown_text(config.target)} takes the question alone; leave it out")
+        raise UsageError(f"`history=`: target {shown_text(config.target)} takes only the question; leave it out")
     rows: list[Row] = []
 
     async def work() -> None:

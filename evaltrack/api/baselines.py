@@ -48,10 +48,10 @@ def set_baseline(
     baseline = baselines.set_baseline(store, run_to_set, reason, force=force)
     if run_to_set.settings.get("trials") == "1" and _may_vary(run_to_set.signature):
         why = "evaluate it with --trials 3, so that compare can tell flaky questions from broken ones"
-        say(f"run {baseline.run_id} asked each question once of what may answer otherwise next time; {why}")
+        say(f"run {baseline.run_id} asked each question once, but answers or verdicts can vary; {why}")
     if part := run_to_set.signature.selection:
-        others = "runs are compared on these alone; evaluate the whole set for a baseline of all"
-        say(f"run {baseline.run_id} was asked {part.words}: {others}")
+        others = "runs are compared on these questions only; evaluate the whole set for a full baseline"
+        say(f"run {baseline.run_id} evaluated {part.words}: {others}")
     return baseline
 
 

@@ -187,7 +187,7 @@ def _object_in(path: Path) -> dict[str, Any]:
         problem = f"holds the runs of {count(len(saved['sets']), 'golden set')}; save each set in its own file"
         raise UsageError(f"{path}: {problem}", guide=Guide.BASELINE)
     if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
-        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); {SAVE.format(path)}", guide=Guide.BASELINE)
+        raise UsageError(f"{path}: is not a saved run ({RUN_SCHEMA}); {SAVE.format(path)}", guide=Guide.BASELINE)
     return saved
 
 
@@ -200,7 +200,7 @@ def _side(name: str, saved: _Saved) -> Side:
     totals, signature = saved.totals, saved.signature
     num_questions = len(saved.rows) if totals.num_questions is None else totals.num_questions
     if len(saved.rows) != num_questions:
-        raise DamagedError(f"it holds {len(saved.rows):,} rows, and says that it asked {num_questions:,} questions")
+        raise DamagedError(f"it holds {len(saved.rows):,} rows, but states {num_questions:,} questions")
     own = signature.own_names
     for score in own:
         if own.count(score) > 1 or score in schema().names:
@@ -227,7 +227,7 @@ def _side(name: str, saved: _Saved) -> Side:
 def _pack(row: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
     """Return a saved row in the form of the table, with objects as JSON text."""
     if not isinstance(row.get("id"), str):
-        raise TypeError("`rows` is no list of objects with an `id`")
+        raise TypeError("`rows` is not a list of objects with an `id`")
     objects = {name: json.dumps(row[name]) if row.get(name) else None for name in OBJECTS}
     return {name: row.get(name) for name in schema(own).names} | objects
 

@@ -113,11 +113,11 @@ def _check(files: list[str], output: Path, force: bool, options: ImportOptions) 
     if not files:
         raise UsageError("`files=`: there are none; name the files to import")
     if len(files) > 1 and any(each.startswith((DATASET, TRACES)) for each in files):
-        raise UsageError("`files=`: a dataset or traces of MLflow are imported alone; name no other file")
+        raise UsageError("`files=`: a dataset or traces of MLflow are imported separately; name no other file")
     if output.suffix != ".jsonl":
         raise UsageError(f"{output}: a golden set that is imported is a .jsonl file, one object a line; rename it")
     if not force and os.path.lexists(output):
-        raise UsageError(f"{output}: is there already; name another file, or replace it with `force=True`")
+        raise UsageError(f"{output}: already exists; name another file, or replace it with `force=True`")
     check_fields(options.get("fields", {}))
 
 

@@ -42,12 +42,12 @@ CI_FILES = {
     ),
     "jenkins": (
         *("Jenkinsfile.txt", "Jenkinsfile", "Jenkinsfile.evaltrack"),
-        "add a pipeline of Jenkinsfile.evaltrack, or take its stage over",
+        "add a pipeline that runs Jenkinsfile.evaltrack, or copy its stage into yours",
     ),
 }
 """The template of each CI, its file, the file used if that exists, and the step that remains then."""
 
-EXAMPLE_NOTE = "an example: write what your users ask, and take `draft` away"
+EXAMPLE_NOTE = "an example: write a question of your users, and remove `draft`"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def init_project(
         texts["evaltrack_target.py"] = _filled("target.py.txt", CORPUS=_quoted(corpus))
     project = folder / "pyproject.toml"
     if project.is_file() and b"[tool.evaltrack" in project.read_bytes():
-        notes.append("evaltrack.toml counts from now on, and [tool.evaltrack] of pyproject.toml no more")
+        notes.append("evaltrack.toml replaces [tool.evaltrack] of pyproject.toml from now on")
     if ci != "none":
         path, texts_of_ci, more = _ci_file(folder, ci, package, golden, asked)
         texts[path] = texts_of_ci
@@ -119,7 +119,7 @@ def init_project(
     in_the_way = [name for name in texts if os.path.lexists(folder / name)]
     if in_the_way and not force:
         names = ", ".join(in_the_way)
-        raise UsageError(f"{folder}: in the way: {names}; move them, or replace them with `force=True`")
+        raise UsageError(f"{folder}: these files exist: {names}; move them, or replace them with `force=True`")
     with new_files(force=force) as new:
         for name, text in texts.items():
             with new.open(folder / name) as file:
@@ -150,9 +150,9 @@ def _check(golden: str, **choices: str) -> None:
     if "?" in choices["corpus"]:
         raise UsageError(f"corpus {choices['corpus']}: a `?` begins the settings of `bm25:`; rename the folder")
     if choices["target"] == OWN_FUNCTION and golden and not choices["corpus"]:
-        raise UsageError(f"target {OWN_FUNCTION} is written over a folder of pages; name it with `corpus=`")
+        raise UsageError(f"target {OWN_FUNCTION} needs a folder of pages; name it with `corpus=`")
     if not re.fullmatch(r"[\w\[\],.<>=!~@:/+ ;-]*", choices["package"], re.ASCII):
-        raise UsageError("`package=` is no requirement of pip; write one such as evaltrack==0.1.0")
+        raise UsageError("`package=` is not a requirement of pip; write one such as evaltrack==0.1.0")
 
 
 def _example_set(corpus: Path) -> str:
@@ -192,9 +192,9 @@ def _ci_file(folder: Path, ci: CI, package: str, golden: str, target: str) -> tu
     if path == other:
         notes.append(to_add)
     if LOOPBACK.match(target):
-        notes.append(f"{path}: a CI does not reach the target on your machine; start it in the job before it is asked")
+        notes.append(f"{path}: a CI job cannot reach the target on your machine; start the target in the job first")
     if "OWNER" in text:
-        notes.append(f"{path}: put the owner of your copy of evaltrack in place of OWNER, or name `package=`")
+        notes.append(f"{path}: replace OWNER with the owner of your copy of evaltrack, or name `package=`")
     return path, text, notes
 
 

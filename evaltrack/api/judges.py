@@ -57,7 +57,7 @@ def judges_agreement(
         TrackingError: the store is out of reach, or a run or its rows are gone.
     """
     if (labels is None) == (other_run is None):
-        raise UsageError("name the labels, or another run, to hold the judge against")
+        raise UsageError("name the labels, or another run, to compare the judge with")
     for name, share in {"tolerance": tolerance, "share": needed}.items():
         if share is not None and not 0 <= share <= 1:
             raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
@@ -198,7 +198,7 @@ def replay_judge(
 def _judges(settings: EvaluationConfig, signature: Signature, opened: ExitStack, store_uri: str) -> tuple[Judge, ...]:
     """Return the judges of the run, after a check that their prompts are unchanged."""
     if any(name.startswith("recorded:") for name in settings.judge):
-        raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
+        raise UsageError(f"judge `{signature.judge}`: recorded verdicts cannot be replayed")
     names = judge_names(settings.judge)
     if (judge := "+".join(names) or "none") != signature.judge:
         raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with `judge=`")

@@ -60,7 +60,7 @@ def lint_golden(
 def _check_codes(codes: Collection[str]) -> None:
     for code in codes:
         if code == "bad-line":
-            raise UsageError("`ignore=bad-line`: a line that is no question cannot be ignored; correct it")
+            raise UsageError("`ignore=bad-line`: a line that is not a question cannot be ignored; correct it")
         if code not in RULES:
             near = get_close_matches(code, RULES, n=1)
             hint = f"did you mean `{near[0]}`?" if near else f"codes: {', '.join(RULES)}"
@@ -87,7 +87,7 @@ def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | No
             yield from check_negatives(_best(negatives, index), library)
     file, stats = str(checked.path), checked.stats
     if not found and stats.questions > stats.judged_only:
-        message = "there is no corpus next to the file, and what is expected is not looked up"
+        message = "there is no corpus next to the file, so expected sources are not checked"
         yield finding_of_set(file, "no-corpus", message, "name the folder of its pages (`corpus=`)")
     yield from check_size(file, stats)
 

@@ -39,7 +39,7 @@ def save_command(run_id: str, command: Command) -> str | None:
             json.dump(command.as_json(), file)
         replace_file(part, path)
     except (OSError, NotPrivateError) as error:
-        return f"the command of the run is not kept, and is to be named to ask again (`target=`, `judge=`): {error}"
+        return f"the command of the run is not stored, so reruns must name `target=` and `judge=`: {error}"
     return None
 
 
@@ -69,7 +69,7 @@ def command_to_repeat(run_id: str) -> Command:
     if saved := saved_command(run_id):
         return saved
     check_owner(state_folder())
-    raise UsageError(f"run {run_id} was not evaluated on this machine, and is not rerun here")
+    raise UsageError(f"run {run_id} was not evaluated on this machine, so it is not rerun here")
 
 
 def settings_to_repeat(run_id: str, signature: Signature, judges: tuple[str, ...]) -> EvaluationConfig:
@@ -84,7 +84,7 @@ def settings_to_repeat(run_id: str, signature: Signature, judges: tuple[str, ...
     settings = saved.settings if saved else _settings_of(signature)
     if saved is None and not judges and signature.judge != "none":
         check_owner(state_folder())  # if the folder is refused, the user can mend that
-        reason = f"run {run_id} was not evaluated on this machine, and what a tracking store names is never executed"
+        reason = f"run {run_id} was not evaluated on this machine, and commands of a tracking store are not executed"
         raise UsageError(f"{reason}; name what it ran: `judge=JUDGE`")
     return settings.with_(judge=judges or (settings.judge if saved else ("none",)))
 

@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
     wanted = session.config.getoption("evaltrack") and not session.testsfailed
     if wanted and not any(isinstance(item, QuestionItem) for item in items):
         golden = _shared(session.config).golden
-        raise pytest.UsageError(f"evaltrack: {golden} was not collected; name it beside the tests")
+        raise pytest.UsageError(f"evaltrack: {golden} was not collected; pass its path to pytest with the tests")
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -152,7 +152,7 @@ class SharedRun:
         except EvaltrackError as error:
             if self.baseline and isinstance(error, UsageError):
                 raise
-            return None, None, f"compared with nothing: {error}"
+            return None, None, f"not compared: {error}"
         return comparison, baseline, ""
 
 

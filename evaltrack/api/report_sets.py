@@ -71,7 +71,7 @@ def report_sets(
     """
     path = Path(output_file)
     if path.suffix not in (".html", ".htm"):
-        raise UsageError(f"{path}: is no .html file; name one, the pages of the runs are put into a folder beside it")
+        raise UsageError(f"{path}: is not an .html file; name one; the runs' pages are written next to it")
     store = connect_to_read(tracking_uri, ui_url)
     evaluations = list({each.run_id: each for run in runs for each in named_evaluations(store, run)}.values())
     for each in evaluations:

@@ -73,12 +73,12 @@ def run_notes(
 def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]:
     if ledger.num_empty:
         those = f"{ledger.num_empty:,} of {count(ledger.num_responses, 'response')}"
-        what = f"{those} {verb(ledger.num_empty, 'holds', 'hold')} neither an answer nor sources"
+        what = f"{those} {verb(ledger.num_empty, 'has', 'have')} neither an answer nor sources"
         cure = "return an answer, a list of sources or a mapping with `answer`, `sources` or both"
         yield f"{what}; {cure}. {Guide.FUNCTION.reference}"
     if empty := ledger.num_empty_answers:
         those = f"{empty:,} of {count(ledger.num_responses, 'response')} {verb(empty, 'has', 'have')} an empty answer"
-        beside = f"{those} beside something else" if ledger.num_empty else those
+        beside = f"{those} but other fields" if ledger.num_empty else those
         yield f"{beside}, which never passes where it is judged; leave `answer` out where the target only retrieves"
     if ledger.num_unanswered and summary.num_judged:
         number = ledger.num_unanswered
@@ -108,7 +108,7 @@ def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:
         reports, calls = ledger.reports[whose], ledger.calls[whose]
         if price and reports < calls:
             of = f"{reports:,} of {count(calls, 'call')}"
-            yield f"the cost of the {whose} is not known: tokens were reported for {of}"
+            yield f"the cost of the {whose} is unknown: tokens were reported for {of}"
 
 
 def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
@@ -116,12 +116,12 @@ def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
     if not reuse.num_rows:
         return None
     counts = {
-        "redone because their question was edited": reuse.redone,
-        "asked again because they had failed": reuse.retried,
+        "rerun because their question was edited": reuse.redone,
+        "rerun because they had failed": reuse.retried,
         "dropped because their question is gone": reuse.dropped if whole else 0,
     }
     rest = "".join(f", {number:,} {what}" for what, number in counts.items() if number)
-    return f"resumed: {reuse.reused:,} of {reuse.num_rows:,} kept rows used again{rest}"
+    return f"resumed: {reuse.reused:,} of {reuse.num_rows:,} stored rows kept{rest}"
 
 
 def model_words(ledger: Ledger, plan: Plan) -> str:

@@ -113,7 +113,7 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
         raise UsageError("no golden set was named; name at least one .jsonl or .json file")
     for name in OF_ONE_SET:
         if getattr(settings, name):
-            raise UsageError(f"`{name}={getattr(settings, name)}`: is of one golden set; name that one alone")
+            raise UsageError(f"`{name}={getattr(settings, name)}`: needs a single golden set; name only that one")
     names = Counter(Path(path).stem for path in paths)
     problems, guides = [], []
     for name, times in names.items():

@@ -195,5 +195,5 @@ def _run(arguments: list[str] | None) -> int:
             traceback.print_exc()
             return EXIT_INCONCLUSIVE
         click.secho(f"Error: internal: {type(error).__name__}: {shown_text(str(error))}", err=True, fg="red")
-        click.echo("This is a fault of evaltrack; please report it with the output under EVALTRACK_DEBUG=1.", err=True)
+        click.echo("This is a bug in evaltrack; please report it with the output under EVALTRACK_DEBUG=1.", err=True)
         return EXIT_INCONCLUSIVE

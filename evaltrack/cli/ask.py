@@ -76,7 +76,7 @@ def _history(name: str) -> list[dict[str, str]]:
     except (ValueError, RecursionError):
         raise UsageError(f"`history={name}`: is not JSON; {form}") from None
     if not isinstance(history, list):
-        raise UsageError(f"`history={name}`: is no list of turns; {form}")
+        raise UsageError(f"`history={name}`: is not a list of turns; {form}")
     return history
 
 

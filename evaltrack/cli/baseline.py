@@ -91,7 +91,7 @@ def clear(golden: str, experiment: str) -> None:
 
     clear_baseline(golden, experiment=experiment)
     golden = golden_name(golden)
-    click.echo(f"{golden} has no baseline any more")
+    click.echo(f"the baseline of {golden} was cleared")
 
 
 def _print(baselines: list[Baseline], output: str) -> None:

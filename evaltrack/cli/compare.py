@@ -144,10 +144,12 @@ def compare_several(names: Sequence[str], *, github: bool, output: str, options:
 
     for name, option in OF_ONE.items():
         if options.pop(name):
-            raise click.UsageError(f"{option} is of one comparison; name one golden set or run")
+            raise click.UsageError(f"{option} needs a single comparison; name one golden set or run")
     for name in names:
         if golden_name(name) == name:
-            raise click.UsageError(f"`{name}` is no golden set (.jsonl or .json); of several each must be one")
+            raise click.UsageError(
+                f"`{name}` is not a golden set (.jsonl or .json); with several arguments each must be one"
+            )
     with redirect_stdout(sys.stderr):
         made = compare_sets(names, say=say, **options)
     result_is_in("the runs in MLflow" if options["log"] else IN_EXIT_CODE)

@@ -47,8 +47,8 @@ def _shadow() -> str:
 
     for other in distributions(name="evaltrack"):
         if not any(each.group == "mlflow.app" for each in other.entry_points):  # evaltrack itself has this entry point
-            problem = f"the package evaltrack {other.version} is installed, which is somebody else's: its files and"
-            rest = "ours are in one folder, and the last one installed wrote over the other"
+            problem = f"the package evaltrack {other.version} of another project is installed: its files and ours"
+            rest = "share a folder, and the last one installed has overwritten the other"
             cure = "pip uninstall -y evaltrack mlflow-evaltrack, and install mlflow-evaltrack again"
             return f"{problem} {rest}; {cure}"
     return ""

@@ -82,7 +82,7 @@ def lint(
         return EXIT_USAGE
     result_is_in(IN_EXIT_CODE)
     if output != "json":
-        click.echo(f"{count(len(files), 'golden set')} checked, all lines are good")
+        click.echo(f"{count(len(files), 'golden set')} checked, all lines are valid")
     return EXIT_MISSED if strict and "warning" in severities else 0
 
 
@@ -222,7 +222,7 @@ def _announce(address: str, file: str, *, opens: bool) -> None:
     """
     import webbrowser
 
-    click.echo(f"Review at {address} (Ctrl-C ends it)", err=True)
+    click.echo(f"Review at {address} (press Ctrl-C to stop)", err=True)
     if opens and (sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         webbrowser.open(file)  # without a display a text browser would take the terminal
 
@@ -253,7 +253,7 @@ Examples:
 @click.option("--domain", default=None, help="The question's domain.  [default: the name of FILE]")
 @click.option("--notes", default=None, help="Why the question is there.")
 @click.option("--id", "key", default=None, help="The question's id.  [default: one more than the largest number]")
-@click.option("--draft", is_flag=True, help="Add it as a draft, which no run asks.")
+@click.option("--draft", is_flag=True, help="Add it as a draft, which runs leave out.")
 @click.option("--corpus", default=None, help=CORPUS_HELP)
 @output_option()
 def add(
@@ -285,7 +285,7 @@ def add(
     expectations = ("expected_chunks", "expected_sources", "expected_passages", "expected_answer", "draft")
     if all(fields[name] is None for name in expectations):
         cure = "give --expect, --source, --quote, --negative or --answer, or add it as a --draft"
-        raise UsageError(f"nothing says what the question expects; {cure}")
+        raise UsageError(f"the question expects nothing; {cure}")
     corpus = corpus or _corpus_of_settings()
     made = add_question(file, corpus=corpus, else_target=_target_of_runs(), id=key, **fields)
     result_is_in(file)
@@ -345,7 +345,7 @@ def draft(file: str, model: str, categories: tuple[str, ...], output: str, **opt
             made = draft_by_model(file, model=model, categories=categories, on_progress=told, **options)
         except KeyboardInterrupt:
             proposals = f"{count(done, 'proposal')} {verb(done, 'was', 'were')} made"
-            kept = f"{proposals}; what holds of them is in {file}, and the same command goes on"
+            kept = f"{proposals}; the valid ones are in {file}; run the same command to continue"
             raise KeyboardInterrupt(kept if done else "nothing was proposed yet") from None
     _print_drafts(file, made.questions, output)
     _print_ledger(file, made)
@@ -364,7 +364,7 @@ def _print_drafts(file: str, questions: Iterable[Question], output: str) -> None
         click.echo(f"{one_line(each.id)}  {one_line(each.question)}  {click.style(each.category or '', dim=True)}")
     negatives = sum(each.negative for each in made)
     drafts = f"{count(len(made), 'draft')} added ({count(negatives, 'negative')})"
-    click.echo(f"{file}: {drafts}; a person confirms each", err=True)
+    click.echo(f"{file}: {drafts}; confirm each of them", err=True)
 
 
 def _print_ledger(file: str, made: ModelDrafts) -> None:
@@ -393,7 +393,7 @@ Examples:
   evaltrack golden import datasets/scifact -o scifact.jsonl             BEIR: the folder
   evaltrack golden import promptfooconfig.yaml -o mine.jsonl
   evaltrack golden import testset.csv --from ragas --corpus docs -o mine.jsonl
-  evaltrack golden import traces:production -o asked.jsonl              what an application was asked, from MLflow
+  evaltrack golden import traces:production -o asked.jsonl              questions to an application, from MLflow
   evaltrack golden import questions.xlsx -o mine.jsonl --map question=Query --map expected_chunks=doc_ids
   evaltrack golden import asked.json -o mine.jsonl --map "expected_sources=sources[].filename"
   evaltrack golden import dataset:travel -o travel.jsonl                a dataset of MLflow
@@ -437,7 +437,7 @@ def import_command(
         return
     click.echo(
         f"{made.path} ({made.form}): {count(made.questions, 'question')}, {count(made.negatives, 'negative')}, "
-        f"{made.judged_only:,} that {verb(made.judged_only, 'expects', 'expect')} nothing of retrieval"
+        f"{made.judged_only:,} without expected sources"
     )
     for note in made.notes:
         click.echo(f"  {with_options(note)}", err=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  evaltrack init                                          takes what is found: docs/, golden/
+  evaltrack init                                          uses what it finds: docs/, golden/
   evaltrack init --corpus handbook --ci github
   evaltrack init -t http://127.0.0.1:8000/ask             your own server
   evaltrack init -t python:app.rag:ask                    your own function
@@ -50,7 +50,7 @@ def _print_end(plan: ProjectPlan) -> None:
         click.echo(shown_text(str(plan.folder / name)))
     if plan.examples:
         review = f"evaltrack golden review {quoted(plan.examples)}"
-        click.echo(f"{plan.examples} holds examples, which no run asks; edit them, or review them: {review}", err=True)
+        click.echo(f"{plan.examples} holds drafts, which runs leave out; edit them, or review them: {review}", err=True)
     for note in plan.notes:
         click.echo(with_options(shown_text(note)), err=True)
     there = "" if plan.folder == Path() else f"cd {quoted(str(plan.folder))} && "

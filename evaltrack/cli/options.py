@@ -217,7 +217,7 @@ def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) ->
                 raise UsageError(f"{table_place(place)} has no command `{name}`; {nearest}")
             if not isinstance(below, dict):
                 cure = f"write its options under [{place}.{name}]"
-                raise UsageError(f"{table_place(place)} {name} is no table; {cure}")
+                raise UsageError(f"{table_place(place)} {name} is not a table; {cure}")
         return {
             name: defaults_of(command.commands[name], underscored(below), f"{place}.{name}")
             for name, below in table.items()

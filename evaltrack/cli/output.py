@@ -146,7 +146,7 @@ def code_after_output(code: int) -> int:
     place = sys.stdout.result_place
     if sys.stdout.is_cut and not code:
         code, place = EXIT_INCONCLUSIVE, "" if place == IN_EXIT_CODE else place
-    where = f"the result is in {place}" if place else "what is missing is lost"
+    where = f"the result is in {place}" if place else "the rest of the output is lost"
     click.echo(f"stdout could not be written: {sys.stdout.problem}; {where}", err=True)
     return code if place or code else EXIT_INCONCLUSIVE
 

@@ -64,7 +64,7 @@ def report(runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: 
 def _check_several(baseline_run: str, baseline: str, output_file: str) -> None:
     for option, value in (("--baseline-run", baseline_run), ("--baseline", baseline)):
         if value:
-            raise click.UsageError(f"{option} is of one comparison; name one run")
+            raise click.UsageError(f"{option} needs a single comparison; name one run")
     if output_file == "-":
         raise click.UsageError("-o -: the pages of several runs are several files; name one")
 

@@ -33,7 +33,7 @@ Examples:
   evaltrack run golden/travel.jsonl -t recorded:answers.jsonl         responses gathered earlier
   evaltrack run golden/travel.jsonl --judge openai --require minimum
   evaltrack run golden/travel.jsonl --set call_timeout=30 --set alpha=1
-  evaltrack run golden/*.jsonl --sample 20                several sets, and of each a part
+  evaltrack run golden/*.jsonl --sample 20                several sets, 20 questions of each
   evaltrack run golden/travel.jsonl > baseline.json       saved, for compare --baseline
 """
 
@@ -78,14 +78,14 @@ def run(
             raise click.UsageError("--demo brings its own golden set and target; name neither, or leave --demo out")
         return run_showcase(settings, output)
     if paths and golden and paths != (golden,):
-        raise click.UsageError(f"golden sets {', '.join(paths[:3])} and --set golden={golden}: name them in one way")
+        raise click.UsageError(f"golden sets {', '.join(paths[:3])} and --set golden={golden}: use one of the two")
     if len(paths) > 1:
         if any(resuming.values()):
-            raise click.UsageError("--resume and --retry-errors are of one golden set; use: evaltrack resume RUN")
+            raise click.UsageError("--resume and --retry-errors need a single golden set; use: evaltrack resume RUN")
         return _run_several(paths, target, settings, min_coverage, output)
     resuming["resume"] = resuming["resume"] or None
     if resuming["retry_errors"] and not resuming["resume"]:
-        raise click.UsageError("--retry-errors is of a run that is resumed: name it with --resume, or --resume auto")
+        raise click.UsageError("--retry-errors needs a run to resume: --resume RUN, or --resume auto")
     path = from_caller("".join(paths)) or golden
     with redirect_stdout(sys.stderr):  # stdout is for the result; a target may print
         result = run_eval(path or None, target=target, progress=True, **resuming, **settings)
@@ -183,8 +183,8 @@ def _means(result: RunResult) -> str:
 
 RESUME_EXAMPLES = """\b
 Examples:
-  evaltrack resume 4488541a...                    asks what is left, and logs everything
-  evaltrack resume 4488541a... --retry-errors     asks the failed questions again, too
+  evaltrack resume 4488541a...                    runs the remaining questions, and logs everything
+  evaltrack resume 4488541a... --retry-errors     also reruns the failed questions
 """
 
 

@@ -16,7 +16,7 @@ from evaltrack.report.schemas.form import headed
 EXAMPLES = """\b
 Examples:
   evaltrack schema                                lists the names
-  evaltrack schema golden > golden.schema.json    for an editor, or a check of one's own
+  evaltrack schema golden > golden.schema.json    for an editor, or for your own checks
 """
 
 

@@ -54,7 +54,7 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str
     if dry_run:
         return _print_plan(file, output)
     if retry_errors and not resume:
-        raise click.UsageError("--retry-errors is of a sweep that is resumed: name it with --resume, or --resume auto")
+        raise click.UsageError("--retry-errors needs a sweep to resume: --resume RUN, or --resume auto")
     from evaltrack.api.run_sweep import run_sweep
 
     with redirect_stdout(sys.stderr):

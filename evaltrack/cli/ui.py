@@ -25,14 +25,14 @@ EXAMPLES = """\b
 Examples:
   evaltrack ui                      the store that MLflow's own settings name, at http://127.0.0.1:5000/evaltrack/
   evaltrack ui --port 8080
-  evaltrack ui --host 0.0.0.0 --allowed-hosts mlflow.example.com   for others too, also behind a proxy of that name
+  evaltrack ui --host 0.0.0.0 --allowed-hosts mlflow.example.com   for other machines, also behind a proxy of that name
   MLFLOW_TRACKING_URI=sqlite:///team.db evaltrack ui
   MLFLOW_TRACKING_URI=https://mlflow.example.com evaltrack ui   the pages over that server, with your own credentials
 """
 
 HOSTS_HELP = (
-    "More hosts to answer under, with commas: NAME or NAME:PORT. It always answers under localhost, 127.0.0.1, [::1] "
-    "and --host (0.0.0.0: the machine's own name and addresses), and under no other."
+    "Additional hosts to serve, separated by commas: NAME or NAME:PORT. localhost, 127.0.0.1, [::1] and --host "
+    "(0.0.0.0: the machine's own name and addresses) are always served."
 )
 
 GRACE = 15.0
@@ -40,7 +40,7 @@ GRACE = 15.0
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; there are no passwords.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; the page has no password.")
 @click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option("--allowed-hosts", default="", help=HOSTS_HELP)
 def ui(host: str, port: int, allowed_hosts: str) -> int:
@@ -56,7 +56,7 @@ def ui(host: str, port: int, allowed_hosts: str) -> int:
     _check_free(host, port)
     reached = _reached(host)
     where = f"http://{f'[{reached}]' if ':' in reached else reached}:{port}"
-    click.echo(f"Starting MLflow's server; the page will be at {where}/evaltrack/ (Ctrl-C ends it)", err=True)
+    click.echo(f"Starting MLflow's server; the page will be at {where}/evaltrack/ (press Ctrl-C to stop)", err=True)
     command = [sys.executable, "-m", "mlflow", "server", "--app-name", "evaltrack", "--workers", "1"]
     return _serve(
         [*command, "--host", host, "--port", str(port), *hosts],
@@ -112,7 +112,7 @@ def _serve_forwarding(uri: str, host: str, port: int, allowed_hosts: str) -> int
         )
 
     def ready(address: str, _file: str) -> None:
-        click.echo(f"Ready: {address}evaltrack/ (runs of {shown_url(uri)}; Ctrl-C ends it)", err=True)
+        click.echo(f"Ready: {address}evaltrack/ (runs of {shown_url(uri)}; press Ctrl-C to stop)", err=True)
 
     with suppress(KeyboardInterrupt):
         serve(lambda token: forwarding_app(uri, token), port, ready)
@@ -196,7 +196,7 @@ def outer_hosts(host: str, port: int, names: str) -> list[str]:
     hosts = _with_port(own, port)
     for each in filter(None, (part.strip().lower() for part in names.split(","))):
         if not _NAME.fullmatch(each):
-            cure = "write names with commas and no pattern: mlflow.example.com,10.0.0.7:8080"
+            cure = "write names separated by commas, without patterns: mlflow.example.com,10.0.0.7:8080"
             raise UsageError(f"--allowed-hosts: `{each}` is not a host; {cure}")
         hosts += [each] if re.search(r":[0-9]+$", each) else [each, f"{each}:{port}"]
     inner = set(loopback_hosts(port))

@@ -40,7 +40,7 @@ def forwarding_app(store_uri: str, token: str) -> Flask:
 
 def _forward(store_uri: str, path: str) -> Response | tuple[Response, int]:
     if FORWARDED.get(path) != request.method:
-        abort(404, "the pages ask for nothing of this name")
+        abort(404, "the pages do not request this name")
     body = request.get_json() if request.method == "POST" else None
     try:
         reply = pass_on(store_uri, request.method, f"/{path}", request.args, body)

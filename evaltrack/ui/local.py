@@ -31,11 +31,11 @@ def guarded(app: Flask, token: str) -> Flask:
     def check() -> None:
         name = request.host.rpartition(":")[0] if not request.host.endswith("]") else request.host
         if (name or request.host) not in ("127.0.0.1", "localhost", "[::1]"):
-            abort(421, "this server answers under 127.0.0.1 alone")
+            abort(421, "this server only answers under 127.0.0.1")
         if not hmac.compare_digest(request.path.split("/")[1].encode(), token.encode()):
             abort(404, "the address holds no valid token; open the one that the command printed")
         if request.method == "POST" and not (request.is_json and _is_from_here()):
-            abort(403, "that was sent from another site")
+            abort(403, "the request came from another site")
 
     app.before_request(check)
     return app

@@ -51,10 +51,10 @@ def review_app(review: GoldenReview, token: str) -> Flask:
     def act() -> Response:
         body = request.get_json()
         if not isinstance(body, dict) or not isinstance(body.get("id"), str) or not isinstance(body.get("kind"), str):
-            abort(400, "this is no action: it has no id or no kind")
+            abort(400, "not an action: it has no id or no kind")
         values = {name: value for name, value in body.items() if name in VALUES}
         if not isinstance(values.get("grade"), int | None) or isinstance(values.get("grade"), bool):
-            abort(400, "the grade is no whole number")
+            abort(400, "the grade is not a whole number")
         outcome = review.act(body["id"], body["kind"], **values)
         return viewed(body["id"], str(body.get("query", "")), outcome)
 

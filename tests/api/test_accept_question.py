@@ -79,7 +79,7 @@ def test_only_what_the_gates_let_through_is_accepted(store_uri: str, run: RunRes
     needed = "question `{}` failed; to accept it write a justification: `why='...'`"
     refusals = [
         *(("soft", "", needed.format("soft")), ("nothing", "  \n", needed.format("nothing"))),
-        ("hard", "I say so.", "question `hard` is a hard fail (HF1): reject, escalate; nothing bypasses one"),
+        ("hard", "I say so.", "question `hard` is a hard fail (HF1): reject, escalate; a hard fail cannot be accepted"),
         ("pass", "I say so.", "question `pass` passed; there is nothing to accept"),
         ("silent", "I say so.", "question `silent` was not measured; there is nothing to accept"),
         ("unknown", "I say so.", f"run {run.run_id} has no question `unknown`"),
@@ -166,16 +166,16 @@ def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
 ) -> None:
     before, after = fell
     none = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
-    said = ["2 questions broke, 0 were fixed; none is allowed"]
+    said = ["2 questions broke, 0 were fixed; 0 allowed"]
     assert (reasons(none)[:1], none.reruns.why_not) == (said, "recorded answers cannot be rerun")
     accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri)
     one = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
     assert one.verdict == "regression"
-    assert reasons(one)[0] == "1 question broke, 0 were fixed; none is allowed; 1 accepted"
+    assert reasons(one)[0] == "1 question broke, 0 were fixed; 0 allowed; 1 accepted"
     accept_question(after.run_id, "b", tracking_uri=store_uri)
     both = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
     assert (both.verdict, both.exit_code) == ("ok", 0)
-    assert reasons(both)[0] == "no question that broke counts: 2 accepted"
+    assert reasons(both)[0] == "no confirmed failures; not counted: 2 accepted"
     assert [(flip.id, flip.was, flip.now, flip.counts) for flip in both.flips] == [
         ("a", "pass", "fail", False),
         ("b", "pass", "fail", False),
@@ -197,7 +197,7 @@ def test_every_rendering_says_who_accepted_it_and_why(
     made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
     said = {"a": f"accepted by ada, {day}: The pilot answered it.", "b": f"accepted by ada, {day}"}
     shown = comparison_text(made, 200)
-    assert f"- a (small) broke: same sources, another answer [{said['a']}]" in shown
+    assert f"- a (small) broke: same sources, different answer [{said['a']}]" in shown
     assert f"[{said['b']}]" in shown
     page = comparison_markdown(made).replace("\\", "")
     assert said["a"] in page

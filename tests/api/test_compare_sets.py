@@ -102,7 +102,7 @@ def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: py
     assert lines[1].split()[:6] == ["one", "Regression", "3", "1", "0", "0"]
     assert "0.667 (−0.333)" in lines[1]
     assert lines[2].split()[:4] == ["two", "No", "regression", "3"]
-    assert lines[3].split()[:6] == ["three", "Could", "not", "tell", "–", "–"]
+    assert lines[3].split()[:4] == ["three", "Unknown", "–", "–"]
     assert any(line.startswith("one: 1 question broke") for line in lines)
     assert any(line.startswith("three: the newest run ") and "is FAILED" in line for line in lines)
 
@@ -122,7 +122,7 @@ def test_json_holds_each_comparison_as_it_is_alone(paths: list[Path], capsys: py
 def test_markdown_is_inert() -> None:
     hostile = ComparedSet("a|b<img>", problem="run `x` <script> is gone\n# title")
     page = sets_markdown(SetComparisons((hostile,)))
-    assert page.startswith("### evaltrack: Could not tell in 1 golden set\n")
+    assert page.startswith("### evaltrack: Unknown in 1 golden set\n")
     assert "<img>" not in page
     assert "<script>" not in page
     assert "\n#" not in page
@@ -164,10 +164,10 @@ def test_sets_without_a_baseline_or_a_run_are_wrong_usage(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-o", "x.md"], "--output-file is of one comparison"),
-        (["--baseline-run", "4488541a"], "--baseline-run is of one comparison"),
-        (["--baseline", "x.json"], "--baseline is of one comparison"),
-        (["4488541a"], "`4488541a` is no golden set (.jsonl or .json); of several each must be one"),
+        (["-o", "x.md"], "--output-file needs a single comparison"),
+        (["--baseline-run", "4488541a"], "--baseline-run needs a single comparison"),
+        (["--baseline", "x.json"], "--baseline needs a single comparison"),
+        (["4488541a"], "`4488541a` is not a golden set (.jsonl or .json); with several arguments each must be one"),
         (["one.jsonl"], "golden set `one` is named 2 times; name it once"),
         (["--set", "golden=x.jsonl"], "--set golden=x.jsonl: the golden sets are named already; leave it out"),
     ],

@@ -55,7 +55,7 @@ def test_a_saved_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"totals": {"num_questions": 63}}, "it holds 2 rows, and says that it asked 63 questions"),
+        ({"totals": {"num_questions": 63}}, "it holds 2 rows, but states 63 questions"),
         ({"metrics": {"recall_at_k": 0.123}}, "the mean of its rows is not its recall_at_k"),
         ({"status": "FAILED"}, "its run is FAILED, and only a FINISHED one is a baseline"),
         ({"rows": [*saved()["rows"], saved()["rows"][0]]}, "`0` is there 2 times"),

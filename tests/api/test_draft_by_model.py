@@ -240,7 +240,7 @@ def test_ctrl_c_keeps_what_is_done(
     with same_signals(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("evaltrack.api.draft_by_model.CONCURRENCY", 1)
         assert _run(command) == EXIT_INTERRUPTED
-    assert "2 proposals were made; what holds of them is in" in capsys.readouterr().err
+    assert "2 proposals were made; the valid ones are in" in capsys.readouterr().err
     assert len(open_golden(golden, drafts=True)) == 2
     assert _run(command) == 0
     assert "had 2 drafts of this model before" in capsys.readouterr().err
@@ -258,7 +258,7 @@ def test_the_command_line_says_what_was_used(
     arguments = ["golden", "draft", str(tmp_path / "set.jsonl"), "--corpus", str(pages), "--model", "m"]
     assert _run([*arguments, "--number", "4", "--negatives", "0", "--category", "usage"]) == 0
     printed = capsys.readouterr()
-    assert "3 drafts added (0 negatives); a person confirms each" in printed.err
+    assert "3 drafts added (0 negatives); confirm each of them" in printed.err
     assert "left out: 1: quote: is not in the passage" in printed.err
     assert "500 prompt and 100 completion tokens" in printed.err
     assert len(printed.out.splitlines()) == 3

@@ -97,5 +97,5 @@ def test_runs_by_another_model_are_not_compared_by_it(golden: Path, store_uri: s
 
 
 def test_without_a_judge_by_llm_nothing_is_asked(golden: Path, store_uri: str) -> None:
-    with pytest.raises(UsageError, match="`scores=faithfulness`: asks a judge by LLM, and there is none"):
+    with pytest.raises(UsageError, match="`scores=faithfulness`: needs an LLM judge"):
         run(golden, store_uri, judge="none")

@@ -31,7 +31,7 @@ def test_the_written_set_is_clean(table: Path, tmp_path: Path) -> None:
 
 def test_nothing_is_replaced_unless_that_is_asked_for(table: Path, tmp_path: Path) -> None:
     there = put(tmp_path / "there.jsonl", "precious\n")
-    with pytest.raises(UsageError, match=r"is there already; name another file, or replace it with `force=True`"):
+    with pytest.raises(UsageError, match=r"already exists; name another file, or replace it with `force=True`"):
         import_golden(table, there)
     assert there.read_text() == "precious\n"
     import_golden(table, there, force=True)

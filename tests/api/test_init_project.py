@@ -33,7 +33,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_a_new_project_runs_once_its_examples_are_edited(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["init", "--ci", "gitlab"]) == 0
-    assert "golden/docs.jsonl holds examples, which no run asks" in capsys.readouterr().err
+    assert "golden/docs.jsonl holds drafts, which runs leave out" in capsys.readouterr().err
     path = Path("golden/docs.jsonl")
     questions = list(open_golden(path, drafts=True))
     assert [each.expected_chunks for each in questions] == [("bicycles#renting-one",), ("boats#renting-one",), ()]
@@ -68,7 +68,7 @@ def test_nothing_is_overwritten_unasked(project: Path, capsys: pytest.CaptureFix
     assert _run(["init", *given]) == 2
     assert contents(project) == before
     said = capsys.readouterr().err
-    assert "in the way: evaltrack.toml, evaltrack_target.py; move them, or replace them with --force" in said
+    assert "these files exist: evaltrack.toml, evaltrack_target.py; move them, or replace them with --force" in said
     assert _run(["init", *given, "--force"]) == 0
     assert tomllib.loads((project / "evaltrack.toml").read_text())["run"]["target"] == "bm25:docs"
 
@@ -107,9 +107,7 @@ def test_what_is_there_is_taken(project: Path) -> None:
 
 def test_settings_that_no_longer_count_are_named(project: Path) -> None:
     (project / "pyproject.toml").write_text("[tool.evaltrack.run]\nk = 3\n")
-    assert init_project(project).notes[-1] == (
-        "evaltrack.toml counts from now on, and [tool.evaltrack] of pyproject.toml no more"
-    )
+    assert init_project(project).notes[-1] == ("evaltrack.toml replaces [tool.evaltrack] of pyproject.toml from now on")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +117,7 @@ def test_settings_that_no_longer_count_are_named(project: Path) -> None:
         ({"corpus": "docs\n"}, "`corpus=` holds characters that cannot be printed"),
         ({"corpus": "a?b"}, "rename the folder"),
         ({"golden": "nowhere.jsonl"}, "no such file"),
-        ({"package": "evaltrack; rm -rf $HOME"}, "`package=` is no requirement"),
+        ({"package": "evaltrack; rm -rf $HOME"}, "`package=` is not a requirement"),
         ({"golden": "set.jsonl"}, "name one with -t"),
         ({"golden": "set.jsonl", "target": OWN_FUNCTION}, "name it with `corpus=`"),
     ],
@@ -146,8 +144,8 @@ def test_pages_without_headings_are_asked_about_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:80", "0.0.0.0:9"])
 def test_a_ci_is_told_of_a_target_that_it_does_not_reach(project: Path, host: str) -> None:
     made = init_project(project, target=f"http://{host}/ask", ci="jenkins")
-    assert [note for note in made.notes if "does not reach the target on your machine" in note]
-    assert not [note for note in init_project(project, ci="jenkins", force=True).notes if "does not reach" in note]
+    assert [note for note in made.notes if "cannot reach the target on your machine" in note]
+    assert not [note for note in init_project(project, ci="jenkins", force=True).notes if "cannot reach" in note]
 
 
 @pytest.mark.parametrize(
@@ -172,4 +170,4 @@ def test_a_checkout_that_is_not_installed_gets_a_placeholder(tmp_path: Path, mon
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(module, "distribution", missing)
-    assert any("in place of OWNER" in note for note in init_project(tmp_path, ci="github").notes)
+    assert any("replace OWNER" in note for note in init_project(tmp_path, ci="github").notes)

@@ -285,7 +285,7 @@ def test_where_kappa_is_not_defined_that_is_said(
 
 @pytest.mark.parametrize("options", [{}, {"labels": SECOND, "other_run": "x"}])
 def test_labels_or_another_run_and_not_both(options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="name the labels, or another run, to hold the judge against"):
+    with pytest.raises(UsageError, match="name the labels, or another run, to compare the judge with"):
         judges_agreement("none", **options)
 
 
@@ -540,7 +540,7 @@ def test_a_function_of_ones_own_can_be_asked_again(store_uri: str, tmp_path: Pat
 def test_recorded_verdicts_of_a_model_are_refused_too(store_uri: str, tmp_path: Path) -> None:
     labels = labels_file(tmp_path / "labels.jsonl", [{"id": "a", "overall_score": 0.5}], judge="openai:gpt-4o")
     run = judged_run(tmp_path, store_uri, ("Answer a.",), judge=f"recorded:{labels}", rubric="answer")
-    with serving(scored_reply(1)) as server, pytest.raises(UsageError, match="verdicts that were recorded"):
+    with serving(scored_reply(1)) as server, pytest.raises(UsageError, match="recorded verdicts cannot be replayed"):
         replay_judge(run.run_id, tracking_uri=store_uri)
     assert server.calls == 0
     assert children(store_uri, run.run_id) == []
@@ -581,7 +581,10 @@ def test_what_stands_in_the_way_is_named(store_uri: str, tmp_path: Path, monkeyp
         replay_judge(run.run_id, tracking_uri=store_uri)
     here = Path.cwd()
     monkeypatch.chdir(tmp_path)
-    with serving(behaviour=graded()), pytest.raises(UsageError, match=f"the run was started in {here}; go there first"):
+    with (
+        serving(behaviour=graded()),
+        pytest.raises(UsageError, match=f"the run was started in {here}; change to that folder first"),
+    ):
         replay_judge(run.run_id, tracking_uri=store_uri)
 
 
@@ -594,7 +597,7 @@ def test_a_replay_by_the_command_line(store_uri: str, tmp_path: Path, capsys: py
         assert shown[1] == "within 5 % of the run's score: 75.0 %"
         assert shown[3:] == [
             "changed tier or outcome: 0 of 2",
-            "noise of the judge: two runs' means differ by up to 5.544 by it alone (95 %)",
+            "judge noise: the means of two runs differ by up to 5.544 (95 %)",
             "  b: 50.000, again 50.000, 56.000",
             "  a: 70.000, again 72.000, 74.000",
         ]

@@ -176,7 +176,7 @@ def test_a_score_of_another_function_is_not_compared(golden: Path, store_uri: st
         ruled = compared(pair, store_uri, f"{name}=5%")
         assert (ruled.verdict, reasons(ruled)[0]) == (
             "unknown",
-            f"{name} was not measured on both sides, and has a rule",
+            f"{name} has a rule, but was not measured on both sides",
         )
 
 
@@ -241,7 +241,7 @@ def test_what_was_scored_is_not_scored_again(golden: Path, store_uri: str) -> No
     other = run(golden, store_uri, target, scores=[counted_otherwise], concurrency=1, resume="auto")
     assert not any("resumed" in note for note in other.notes)
     result = run(golden, store_uri, target, **settings, resume="auto")
-    assert any("resumed: 10 of 10 kept rows used again" in note for note in result.notes)
+    assert any("resumed: 10 of 10 stored rows kept" in note for note in result.notes)
     assert sorted(scored, key=int) == [str(number) for number in range(NUMBER)]
     assert before == [str(number) for number in range(10)]
     assert result.metrics["counted"] == sum(range(NUMBER)) / NUMBER

@@ -73,7 +73,7 @@ def test_anchor_marks_what_a_person_should_look_at(mine: Path, capsys: pytest.Ca
 
 def test_what_cannot_be_done_is_said(mine: Path, tmp_path: Path) -> None:
     left = anchor_golden(mine).left
-    assert dict(left) == dict.fromkeys(["1", "2"], "there is no corpus with its chunks")
+    assert dict(left) == dict.fromkeys(["1", "2"], "no corpus has its expected chunks")
     mine.write_text('{"id": 1, "question": "?", "expected_chunks": ["visa"], "expected_chunks": ["visa"]}\n')
-    with pytest.raises(GoldenError, match="stands there twice"):
+    with pytest.raises(GoldenError, match="is given twice"):
         anchor_golden(mine, tmp_path / "old")

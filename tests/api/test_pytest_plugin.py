@@ -87,7 +87,7 @@ def test_each_question_is_an_item(session: Session, store_uri: str) -> None:
             "evaltrack: 2 of 3 questions passed; run *",
         ]
     )
-    result.stdout.fnmatch_lines(["evaltrack: compared with nothing: golden set `small` has no baseline*"])
+    result.stdout.fnmatch_lines(["evaltrack: not compared: golden set `small` has no baseline*"])
     assert "\u202e" not in result.stdout.str()
     assert len(runs(store_uri)) == 1
 
@@ -122,7 +122,7 @@ def test_a_session_without_questions_is_not_green(session: Session, pytester: py
     pytester.makeini("[pytest]\ntestpaths = .\nnorecursedirs = golden\n")
     result = session("--evaltrack")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*small.jsonl was not collected; name it beside the tests"])
+    result.stderr.fnmatch_lines(["*small.jsonl was not collected; pass its path to pytest with the tests"])
 
 
 def test_without_the_option_nothing_is_evaluated(session: Session, store_uri: str) -> None:

@@ -75,9 +75,9 @@ def test_the_command_writes_what_there_is(sets: SetResults, tmp_path: Path, caps
     assert f"parent run {sets.run_id}" in capsys.readouterr().err
     for options, words in (
         (["-o", "-"], "the pages of several runs are several files"),
-        (["-o", "x.html", "--baseline", "b.json"], "--baseline is of one comparison"),
-        (["-o", "x.html", "--baseline-run", "b"], "--baseline-run is of one comparison"),
-        (["-o", "folder"], "is no .html file"),
+        (["-o", "x.html", "--baseline", "b.json"], "--baseline needs a single comparison"),
+        (["-o", "x.html", "--baseline-run", "b"], "--baseline-run needs a single comparison"),
+        (["-o", "folder"], "is not an .html file"),
     ):
         assert _run(["report", sets.run_id, *options]) == 2
         assert words in capsys.readouterr().err
@@ -88,7 +88,7 @@ def test_what_cannot_be_shown_is_an_error(sets: SetResults, tmp_path: Path) -> N
     with pytest.raises(UsageError, match="no run was named"):
         report_sets([], tmp_path / "all.html")
     empty = client.create_run("0", tags={KIND_TAG: "golden sets"})
-    with pytest.raises(UsageError, match="none was finished"):
+    with pytest.raises(UsageError, match="has no finished evaluation"):
         report_sets([empty.info.run_id], tmp_path / "all.html")
     (tmp_path / "all").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):

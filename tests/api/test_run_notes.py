@@ -48,7 +48,7 @@ def small_set(folder: Path) -> Path:
     return put(folder / "small.jsonl", lines)
 
 
-EMPTY = "hold neither an answer nor sources; return an answer, a list of sources or a mapping with `answer`, `sources`"
+EMPTY = "have neither an answer nor sources; return an answer, a list of sources or a mapping with `answer`, `sources`"
 
 
 def notes(folder: Path, uri: str, target: Any, **settings: Any) -> list[str]:
@@ -76,7 +76,7 @@ def test_empty_answers_are_counted_beside_responses_without_content(store_uri: s
     responses: dict[str, Any] = {"number 0?": {}, "number 1?": "", "number 2?": beside}
     empty, answers = notes(tmp_path, store_uri, lambda question: responses.get(question, ["a#1"]))
     assert empty.startswith(f"2 of 4 responses {EMPTY}")
-    assert answers.startswith("1 of 4 responses has an empty answer beside something else, which never passes where it")
+    assert answers.startswith("1 of 4 responses has an empty answer but other fields, which never passes where it")
 
 
 def test_errors_of_trials_and_empty_answers_are_recorded(store_uri: str, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_an_empty_selection_is_exit_code_2_and_opens_no_run(
         "--filter domain=train selects none of its 12 questions; there are: domain rail, air" in capsys.readouterr().err
     )
     assert _run(["run", str(write(tmp_path)), "-t", "bm25:docs", "--filter", "train"]) == 2
-    assert "--filter train: `train` is no condition; write FIELD=VALUE" in capsys.readouterr().err
+    assert "--filter train: `train` is not a condition; write FIELD=VALUE" in capsys.readouterr().err
     assert not mlflow.MlflowClient().search_runs(["0"])
 
 
@@ -127,9 +127,9 @@ def test_questions_that_failed_may_miss_all_that_they_expect(
     assert _run([*words, "--only-failed", whole.run_id]) == 0
     printed = capsys.readouterr()
     assert "11 of 12 questions" in printed.out
-    assert "ever came back" not in printed.out + printed.err
+    assert "was ever returned" not in printed.out + printed.err
     assert _run([*words, "--filter", "id!=11"]) == 0
-    assert "no expected source of 11 questions ever came back" in " ".join(capsys.readouterr().out.split())
+    assert "no expected source of 11 questions was ever returned" in " ".join(capsys.readouterr().out.split())
 
 
 def test_only_the_questions_that_did_not_pass_are_asked(whole: RunResult, tmp_path: Path) -> None:
@@ -208,14 +208,14 @@ def test_a_whole_run_against_a_part_says_so(store_uri: str, tmp_path: Path) -> N
     assert (both.num_common, set(both.not_selected)) == (1, {"1", "9", "10", "11"})
     assert (both.verdict, both.exit_code) == ("unknown", 3)
     assert reasons(both)[0].startswith("1 of 2 questions is left to compare: 4 not selected (see --min-coverage)")
-    words = "Could not tell in a selection of 2 of 12 questions against a baseline of 4 of 12 questions"
+    words = "Unknown in a selection of 2 of 12 questions against a baseline of 4 of 12 questions"
     assert comparison_json(both)["headline"] == words
 
 
 def test_a_baseline_of_a_part_warns(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     part = evaluated(tmp_path, Target(), sample=5)
     assert _run(["baseline", "set", part.run_id]) == 0
-    warning = f"Warning: run {part.run_id} was asked 5 of 12 questions (sample 5, seed 0): runs are compared on these"
+    warning = f"Warning: run {part.run_id} evaluated 5 of 12 questions (sample 5, seed 0): runs are compared on these"
     assert warning in capsys.readouterr().err
     said: list[str] = []
     set_baseline(evaluated(tmp_path, Target()).run_id, say=said.append)

@@ -71,9 +71,9 @@ def test_wrong_usage_is_2_though_nobody_can_be_told(tmp_path: Path, how: str) ->
 @full
 def test_what_is_nowhere_else_is_lost(tmp_path: Path) -> None:
     lost = ended(tmp_path, became(FULL, "stdout"), "rubric")
-    assert (lost.returncode, lost.stderr) == (3, f"{SAID}No space left on device; what is missing is lost\n")
+    assert (lost.returncode, lost.stderr) == (3, f"{SAID}No space left on device; the rest of the output is lost\n")
     closed = ended(tmp_path, became(CLOSED, "stdout"), "rubric")
-    assert (closed.returncode, closed.stderr) == (3, f"{SAID}it is closed; what is missing is lost\n")
+    assert (closed.returncode, closed.stderr) == (3, f"{SAID}it is closed; the rest of the output is lost\n")
 
 
 def test_no_file_takes_the_place_of_a_closed_output(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_verdict_holds_on_a_full_disk(
     with Path("/dev/full").open("w") as disk:
         monkeypatch.setattr(sys, "stdout", disk)
         assert code("golden", "lint", path) == 3, "it would be 0"
-        assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; what is missing is lost\n")
+        assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; the rest of the output is lost\n")
 
 
 @full

@@ -93,7 +93,7 @@ def test_a_baseline_is_set_after_a_question_and_told(site: Handbook, tab: Open) 
     assert page.get_by_role("row", name="summer").get_by_role("button").count() == 0  # it has errors
     line = page.get_by_role("row", name="handbook of autumn").first
     line.get_by_role("button", name="Set as baseline").click()
-    page.get_by_role("dialog").get_by_text(f"takes the place of run {site.baseline[:8]}").wait_for()
+    page.get_by_role("dialog").get_by_text(f"replaces run {site.baseline[:8]}").wait_for()
     page.get_by_role("button", name="Cancel").click()
     assert apart(lambda: get_baseline(connect(site.uri), site.experiment_id, "handbook")).run_id == site.baseline
     line.get_by_role("button", name="Set as baseline").click()

@@ -72,13 +72,13 @@ def test_a_target_that_fails_exits_3(capsys: pytest.CaptureFixture[str]) -> None
             for text, message in (
                 (
                     '[{"role": "bot", "content": "x"}]',
-                    "`history.0.role` is none of system, user, assistant, tool; write one",
+                    "`history.0.role` is not one of system, user, assistant, tool; write one",
                 ),
                 ("[5]", "`history.0` is a number"),
-                ("{}", "is no list of turns; write ["),
+                ("{}", "is not a list of turns; write ["),
                 ("", "is not JSON"),
                 ("[" * 100_000, "is not JSON"),
-                ('[{"role": "user", "content": "x"}]', "takes the question alone; leave it out"),
+                ('[{"role": "user", "content": "x"}]', "takes only the question; leave it out"),
             )
         ],
     ],

@@ -73,11 +73,11 @@ def test_the_table_has_no_colours_off_a_terminal(store_uri: str, folder: Path) -
             "good.jsonl -t recorded:one.answers --judge recorded:verdicts",
             3,
             [
-                "Warning: 1 of 1 question ended in errors of the judge and is in no mean of the judge",
+                "Warning: 1 of 1 question ended in errors of the judge and is not counted in the means of the judge",
                 "Error: nothing could be judged, so that no question passed or failed: 1 of 1 question",
             ],
         ),
-        ("two.jsonl -t recorded:one.answers", 0, ["1 of 2 questions ended in errors and is in no mean"]),
+        ("two.jsonl -t recorded:one.answers", 0, ["1 of 2 questions ended in errors and is not counted in the means"]),
         (
             "two.jsonl -t recorded:one.answers --min-coverage 0.9",
             3,
@@ -134,7 +134,7 @@ def test_a_signal_ends_the_run_as_killed(
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert (process.returncode, run.info.status) == (130, "KILLED")
     assert 0 < run.data.metrics["num_questions"] < MANY
-    assert "go on with: evaltrack resume" in errors
+    assert "to resume: evaltrack resume" in errors
     assert "Traceback" not in errors
 
 
@@ -210,6 +210,6 @@ def test_doctor_tells_of_a_package_of_the_same_name(
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert _run(["doctor"]) == code
     said = capsys.readouterr().out
-    assert ("evaltrack 2.0 is installed, which is somebody else's" in said) == bool(code)
+    assert ("evaltrack 2.0 of another project is installed" in said) == bool(code)
     assert ("pip uninstall -y evaltrack mlflow-evaltrack" in said) == bool(code)
     assert "can be written to" in said

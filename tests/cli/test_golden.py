@@ -98,7 +98,7 @@ def test_what_an_error_leaves_out_is_listed_by_the_command_it_names(capsys: pyte
 def test_findings_for_people_are_bounded(capsys: pytest.CaptureFixture[str]) -> None:
     path = written(*[MANY] * 30)
     code, out, err = called(capsys, "lint", path)
-    assert (code, out) == (0, "1 golden set checked, all lines are good\n")
+    assert (code, out) == (0, "1 golden set checked, all lines are valid\n")
     assert err.count("[near-duplicate]") == FINDINGS_SHOWN + 1
     assert f"{path}: ... and 9 more [near-duplicate]; --output json lists all" in err
     assert "domain mine has 30 questions, of which 0 negatives" in err
@@ -164,7 +164,7 @@ def test_the_steps_of_making_a_set(capsys: pytest.CaptureFixture[str]) -> None:
     assert called(capsys, "add", "mine.jsonl", "--question", "a?", "--negative", "--expect", "b")[0] == 2
     assert "Missing option '--question'" in called(capsys, "add", "mine.jsonl")[2]
     code, _, err = called(capsys, "add", "mine.jsonl", "--question", "Who?")
-    assert (code, "nothing says what the question expects; give --expect" in err) == (2, True)
+    assert (code, "the question expects nothing; give --expect" in err) == (2, True)
     assert not Path("mine.jsonl").exists()
     assert called(capsys, "add", "mine.jsonl", "--question", "Who?", "--answer", "You.")[0] == 0
     assert called(capsys, "add", "mine.jsonl", "--question", "Why?", "--draft")[0] == 0
@@ -277,8 +277,8 @@ def test_a_table_becomes_a_golden_set(capsys: pytest.CaptureFixture[str]) -> Non
     Path("mine.csv").write_text("Query,doc_ids,tags\na?,x|y,t\n")
     fields = ["--map", "question=Query", "--map", "expected-chunks=doc_ids", "--separator", "|"]
     code, out, err = called(capsys, "import", "mine.csv", "-o", "out.jsonl", *fields)
-    assert (code, out) == (0, "out.jsonl (table): 1 question, 0 negatives, 0 that expect nothing of retrieval\n")
-    assert err == "  `tags` is no field of a golden set: kept in `metadata`: 1 (mine.csv:2)\n"
+    assert (code, out) == (0, "out.jsonl (table): 1 question, 0 negatives, 0 without expected sources\n")
+    assert err == "  `tags` is not a golden field: kept in `metadata`: 1 (mine.csv:2)\n"
     assert called(capsys, "lint", "out.jsonl")[0] == 0
 
 
@@ -291,10 +291,7 @@ def test_a_column_that_is_likely_a_field_is_suggested(
 ) -> None:
     Path("mine.csv").write_text(f"question,{column}\na?,x\n")
     command = ["import", "mine.csv", "-o", "out.jsonl", "--force"]
-    assert (
-        f"`{column}` is no field of a golden set; to read it, write --map {field}={column}"
-        in called(capsys, *command)[2]
-    )
+    assert f"`{column}` is not a golden field; to read it, write --map {field}={column}" in called(capsys, *command)[2]
     assert "--map" not in called(capsys, *command, "--map", f"{field}={column}")[2]
 
 
@@ -303,7 +300,7 @@ def test_a_column_that_is_likely_a_field_is_suggested(
     [
         (
             "a.csv -o there.jsonl",
-            "there.jsonl: is there already; name another file, or replace it with --force",
+            "there.jsonl: already exists; name another file, or replace it with --force",
         ),
         ("a.csv -o out.jsonl --map question", "--map question: write FIELD=PATH"),
         ("a.csv -o out.jsonl", "its content does not show its format; name it with --from: trec"),

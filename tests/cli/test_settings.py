@@ -90,7 +90,7 @@ def test_an_option_in_the_file_that_cannot_be_used(tmp_path: Path, text: str, me
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lint = 5\n", "[golden] lint is no table; write its options under [golden.lint]"),
+        ("lint = 5\n", "[golden] lint is not a table; write its options under [golden.lint]"),
         ("[golden.lnt]\nstrict = true\n", "[golden] has no command `lnt`; did you mean `lint`?"),
         ("[golden.lint]\nstrikt = true\n", "[golden.lint] has no option `strikt`; did you mean `strict`?"),
         ("[golden.review]\nno-open = 1\n", "[golden.review] no_open is 1; write true or false"),

@@ -290,12 +290,12 @@ def test_only_this_machine_and_this_address(
         ({"data": '{"id": "1", "kind": "confirm"}', "content_type": "text/plain"}, 403, "another site"),
         ({"json": {"id": "1", "kind": "confirm"}, "headers": {"Sec-Fetch-Site": "cross-site"}}, 403, "another site"),
         ({"json": {"id": "1", "kind": "confirm"}, "headers": {"Origin": "http://evil.example"}}, 403, "another site"),
-        ({"json": ["1"]}, 400, "no action"),
-        ({"json": {"id": 1, "kind": "confirm"}}, 400, "no action"),
+        ({"json": ["1"]}, 400, "not an action"),
+        ({"json": {"id": 1, "kind": "confirm"}}, 400, "not an action"),
         ({"json": {"id": "1", "kind": "burn"}}, 400, "no action `burn`"),
         ({"json": {"id": "99", "kind": "confirm"}}, 410, "no question `99`"),
-        ({"json": {"id": "1", "kind": "grade", "chunk": "x", "grade": "1"}}, 400, "no whole number"),
-        ({"json": {"id": "1", "kind": "grade", "chunk": "x", "grade": True}}, 400, "no whole number"),
+        ({"json": {"id": "1", "kind": "grade", "chunk": "x", "grade": "1"}}, 400, "not a whole number"),
+        ({"json": {"id": "1", "kind": "grade", "chunk": "x", "grade": True}}, 400, "not a whole number"),
         ({"json": {"id": "1", "kind": "reword", "question": "a" * 300_000}}, 413, "exceeds"),
         ({"data": "{", "content_type": "application/json"}, 400, ""),
     ],
@@ -318,7 +318,7 @@ def test_a_change_by_somebody_else_is_told(golden: Path, opened: Open) -> None:
     assert (told["done"], told["reloaded"]) == (True, True)
     golden.write_text(golden.read_text().replace('"difficulty": "easy"', '"difficulty": "hard"'))
     told = page.act("2", "negate")
-    assert (told["done"], told["reloaded"], "look again" in told["message"]) == (False, True, True)
+    assert (told["done"], told["reloaded"], "check it again" in told["message"]) == (False, True, True)
     assert "hard" in told["facts"]
     whole = golden.read_text()
     golden.write_text("{")

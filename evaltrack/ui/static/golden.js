@@ -105,7 +105,7 @@ function differenceWords(found) {
 
 function askToPromote(run, baseline) {
   const reason = make("input", { maxlength: 500, autocomplete: "off" }), problem = make("p", { class: "bad-text", role: "alert" });
-  const now = baseline ? `It takes the place of run ${clean(baseline.run_id, 8)}.` : "There is none yet.";
+  const now = baseline ? `It replaces run ${clean(baseline.run_id, 8)}.` : "There is no baseline yet.";
   const close = () => dialog.close();
   async function act(event) {
     event.preventDefault();

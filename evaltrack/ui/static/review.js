@@ -19,7 +19,7 @@ async function ask(path, body) {
     answer = await fetch(path, body === undefined ? {} : post);
     data = await answer.json();
   } catch {
-    throw new Error("evaltrack does not answer; is the command still running? What is marked here is in the file.");
+    throw new Error("evaltrack does not answer; is the command still running? All marks are saved in the file.");
   }
   if (!answer.ok) throw Object.assign(new Error(data.error), { isGone: answer.status === 410 });
   return data;
@@ -187,7 +187,7 @@ async function grade(value) {
   const chunk = chosenChunk();
   if (!chunk || !(await act("grade", { chunk: chunk.key, grade: value })) || !judging) return;
   const left = firstUnjudged(now);
-  if (left < 0) { say("All chunks of this question are judged; Enter goes on."); return; }
+  if (left < 0) { say("All chunks of this question are judged; press Enter to continue."); return; }
   current = left;
   focusChunk();
 }
