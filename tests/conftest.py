@@ -172,7 +172,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An MLflow database with its tables and nothing in them; migrating one takes seconds, copying it does not."""
     import mlflow
 
-    pytest.importorskip("sqlalchemy", reason="mlflow-skinny alone opens no database")
+    pytest.importorskip("sqlalchemy", reason="mlflow-skinny cannot open a database")
     from mlflow.store.db import utils
 
     # MLflow executes all migration scripts for each store.

@@ -11,7 +11,6 @@ printed: each of its lines but `...` must be there, in that order. A comment abo
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
@@ -319,18 +318,6 @@ def test_users_read_plain_words() -> None:
     style = str(REPO / "docs/style.md")
     texts[style] = re.sub(r"(?m)^\|[^|]*", "", texts[style])  # its first column shows what not to write
     assert {name: found for name, text in texts.items() if (found := words.findall(text))} == {}
-
-
-def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
-    odd = re.compile(r"\W*(What|Whether|Of|Who|Whoever|Whose|Where|How|Which|Those|That|As)\b")
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    found = [
-        f"{path}: {docstring.splitlines()[0]}"
-        for path in sorted((REPO / "evaltrack").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, kinds) and (docstring := ast.get_docstring(node)) and odd.match(docstring)
-    ]
-    assert found == []
 
 
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:

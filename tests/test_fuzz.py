@@ -37,4 +37,4 @@ def test_an_input_that_was_kept_is_fed_again(tmp_path: Path) -> None:
     path.write_bytes(b"[" * 100_000)
     ended = fuzz("--replay", path)
     assert ended.returncode == 0
-    assert ended.stdout.startswith("AnswerError: the server answered with something else than JSON")
+    assert ended.stdout.startswith("AnswerError: the server answered with text that is not JSON")

@@ -67,6 +67,6 @@ def test_a_job_evaluates_and_compares_on_a_server(server: str, tmp_path: Path) -
 def test_a_database_needs_the_whole_of_mlflow(words: list[str], tmp_path: Path) -> None:
     done = command(*words, cwd=tmp_path, store=f"sqlite:///{tmp_path}/mlflow.db")
     assert done.returncode == 3
-    assert "mlflow-skinny alone opens no database; pip install mlflow, or set MLFLOW_TRACKING_URI" in (
+    assert "mlflow-skinny cannot open a database; pip install mlflow, or set MLFLOW_TRACKING_URI" in (
         done.stdout + done.stderr
     )

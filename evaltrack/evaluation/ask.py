@@ -166,7 +166,7 @@ class Evaluator:
     async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
         outcome = await self._of_judge(lambda: judge(question, response))
         if not isinstance(outcome, Verdict | Failure):
-            outcome = failure("judge_error", f"the judge returned {type(outcome).__name__}, which is no Verdict")
+            outcome = failure("judge_error", f"the judge returned {type(outcome).__name__}, not a Verdict")
         if isinstance(outcome, Failure):
             several = len(self.judges) > 1
             return failure(outcome.kind, f"{judge.name}: {outcome.message}", outcome.usage) if several else outcome

@@ -81,7 +81,7 @@ def _unstorable(text: str) -> Iterator[str]:
     try:
         storable(text)
     except ValueError as error:
-        yield f"{error}; take it out"
+        yield f"{error}; remove it"
 
 
 EngineName = Literal["local", "ray"]
@@ -372,5 +372,5 @@ class Command:
         except (ValidationError, TypeError) as error:
             raise UsageError(f"the run was started by another version of evaltrack: {error}; evaluate again") from None
         if Path(command.folder) != Path.cwd():
-            raise UsageError(f"the run was started in {command.folder}; go there first")
+            raise UsageError(f"the run was started in {command.folder}; change to that folder first")
         return command

@@ -241,10 +241,10 @@ class Plan:
         notes = [note for each in self._opened for note in each.notes]
         notes += self.notes_on_others
         if drafts := self.golden.stats.drafts:
-            notes.append(f"{count(drafts, 'draft')} of the golden set, which nobody has confirmed, left out")
+            notes.append(f"{count(drafts, 'draft')} of the golden setleft out, as they are not confirmed")
         if (unheard := self.golden.stats.with_history) and not self.target.takes_history:
             those = f"{count(unheard, 'question')} {verb(unheard, 'has', 'have')}"
-            notes.append(f"{those} a `history`, and the target was asked the question alone: it takes no other turns")
+            notes.append(f"{those} a `history`; the target does not take one and got the question only")
         return tuple(dict.fromkeys(notes + ([self.cache.problem] if self.cache and self.cache.problem else [])))
 
     def params(self) -> dict[str, str]:

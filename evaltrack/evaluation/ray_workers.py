@@ -69,7 +69,7 @@ class RowWorker:
 
         notes = [note for each in self._opened for note in each.notes]
         if ray.get_runtime_context().was_current_actor_reconstructed:
-            notes.append("a worker of Ray died and was started again; the questions in flight in it were asked again")
+            notes.append("a Ray worker died and was restarted; its questions in flight were rerun")
         await close_all(self._opened)
         self._resources.close()
         return notes
@@ -216,10 +216,10 @@ def _own_error(error: Exception) -> EvaltrackError:
     last = shown_text(str(error).strip().splitlines()[-1])
     if not isinstance(error, RayTaskError):
         cure = "see why in Ray's own logs, give its workers more memory, or set a lower `concurrency=`"
-        return InconclusiveError(f"a worker of Ray died again and again ({last}); {cure}")
+        return InconclusiveError(f"a Ray worker died repeatedly ({last}); {cure}")
     if isinstance(error.cause, EvaltrackError):
         return error.cause
-    return InconclusiveError(f"a worker of Ray failed: {last}; install the same evaltrack and the same Python there")
+    return InconclusiveError(f"a Ray worker failed: {last}; install the same evaltrack and the same Python there")
 
 
 def environment_of(command: Command) -> dict[str, str]:

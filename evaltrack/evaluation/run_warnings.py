@@ -158,8 +158,8 @@ class NothingExpected:
             what = f"no source held an expected quotation in any of {questions}: {self._example}"
             yield f"{what}; are the quotations from the pages that the target searches? {Guide.QUOTATIONS.reference}"
         else:
-            what = f"no expected source of {questions} ever came back: {self._example}"
-            yield f"{what}; are the ids those of the target? {Guide.IDS.reference}"
+            what = f"no expected source of {questions} was ever returned: {self._example}"
+            yield f"{what}; do the ids match those of the target? {Guide.IDS.reference}"
 
     def _example_of(self, row: Row, keys: Sequence[str]) -> str:
         """Return an expected source of a question and the first returned one; empty if none can be shown."""
@@ -203,7 +203,7 @@ class NearIds:
         """Yield the questions, and the two ids of one of them."""
         if number := self._questions.number:
             those = f"{count(number, 'question')} ({self._questions})"
-            what = f"{verb(number, 'misses', 'miss')} an id that differs from a returned one in form or blanks alone"
+            what = f"{verb(number, 'misses', 'miss')} an id that differs from a returned one only in form or spaces"
             yield f"{those} {what}: {self._example}. {Guide.IDS.reference}"
 
 
@@ -227,7 +227,7 @@ class UnreadFailures:
         if number := self._questions.number:
             names = list(self._names)
             fields = shown_text(first_of(names, SHOWN))
-            empty = f"{count(number, 'response')} ({self._questions}) {verb(number, 'is', 'are')} empty beside fields"
+            empty = f"{count(number, 'response')} ({self._questions}) {verb(number, 'is', 'are')} empty but for fields"
             telling = next((name for name in names if TELLING.search(name)), names[0])
             cure = f"where these say that the target failed, name one: `target_error={shown_text(telling)}`"
             yield f"{empty} that are not read: {fields}; {cure}"
@@ -250,7 +250,7 @@ class ImpossibleGrades:
         """Yield the number of verdicts, and the problem of the first."""
         if number := self._verdicts.number:
             verdicts = f"{count(number, 'verdict')} {verb(number, 'gives', 'give')} a grade"
-            yield f"{verdicts} that its own count does not allow, and counts as it is: {self._verdicts}"
+            yield f"{verdicts} that its own count does not allow; the grade is kept: {self._verdicts}"
 
 
 class SmallK:
@@ -270,7 +270,7 @@ class SmallK:
         """Yield the number of questions, and a sufficient k."""
         if number := self._number:
             what = f"{count(number, 'question')} {verb(number, 'expects', 'expect')} more than k = {self._k} sources"
-            cure = f"so that recall cannot reach 1; `k={self._most}` would do"
+            cure = f"so recall cannot reach 1; use `k={self._most}`"
             yield f"{what}, {cure}. {Guide.RECALL.reference}"
 
 
@@ -290,8 +290,8 @@ class ReplacedText:
     def texts(self) -> Iterator[str]:
         """Yield the questions, and the causes of such text."""
         if number := self._questions.number:
-            what = "with \N{REPLACEMENT CHARACTER} in place of what is no text: NUL, half of an emoji, a wrong encoding"
-            yield f"{count(number, 'question')} ({self._questions}) came back {what}"
+            what = "invalid text, shown as \N{REPLACEMENT CHARACTER}: NUL, half of an emoji, a wrong encoding"
+            yield f"{count(number, 'question')} ({self._questions}) returned {what}"
 
 
 class OffScale:

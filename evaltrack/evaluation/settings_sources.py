@@ -138,7 +138,7 @@ def parsed_toml(path: Path, content: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
     except RecursionError:
-        raise UsageError(f"{path}: is not TOML that can be read: it is nested too deep") from None
+        raise UsageError(f"{path}: cannot be read as TOML: it is nested too deep") from None
 
 
 def _content(path: Path, *, trusted: bool = False) -> bytes:
@@ -158,16 +158,16 @@ def _check_owner(path: Path, owners: set[int]) -> None:
     if not others:
         return
     if others - {os.geteuid()}:
-        cure = "work in a folder of your own, or make the file yours"
+        cure = "use a folder of your own, or take ownership of the file"
         raise UsageError(f"{path}: belongs to another user, who does not own the folder either; {cure}")
 
 
 def _tables(path: Path, settings: object) -> dict[str, Any]:
     if not isinstance(settings, dict):
-        raise UsageError(f"{path}: `evaltrack` is no table; write [tool.evaltrack.run] above the settings of a command")
+        raise UsageError(f"{path}: `evaltrack` is not a table; write settings under [tool.evaltrack.run]")
     for command, options in settings.items():
         if not isinstance(options, dict):
-            raise UsageError(f"{path}: `{command}` stands outside of a table; write it under its command, e.g. [run]")
+            raise UsageError(f"{path}: `{command}` is outside of any table; write it under its command, e.g. [run]")
     return {command: underscored(options) for command, options in settings.items()}
 
 

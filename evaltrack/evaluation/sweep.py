@@ -52,8 +52,8 @@ OF_ALL = ("filter", "sample", "sample_seed", "redact", "scores", "experiment")
 ELSEWHERE = {
     "k": "write it outside of `settings`",
     "run_name": "write `name` outside of `settings`",
-    "evaluation_json": "it is of one run",
-    "only_failed": "it is of one run",
+    "evaluation_json": "it applies to a single run",
+    "only_failed": "it applies to a single run",
 }
 """Settings that a sweep refuses, and the reason or fix."""
 
@@ -77,8 +77,8 @@ class SweepTarget(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     target: str | Annotated[Callable[..., Any], Field(json_schema_extra={})]
-    name: str = Field("", max_length=200, description="What it is called in tables; else what `target` says.")
-    settings: dict[str, Setting] = Field({}, description="Settings of this target alone; a list names values to try.")
+    name: str = Field("", max_length=200, description="Name in tables.  [default: the target's name]")
+    settings: dict[str, Setting] = Field({}, description="Settings for this target only; a list names values to try.")
 
 
 class SweepFile(BaseModel):
@@ -91,7 +91,7 @@ class SweepFile(BaseModel):
     targets: Annotated[list[SweepTarget], BeforeValidator(_targets)] = Field(
         [SweepTarget(target="auto")],
         min_length=1,
-        description="Targets to try, each a name as of `evaltrack run -t`, or a table with settings of its own.",
+        description="Targets to try, each a name as for `evaltrack run -t`, or a table with its own settings.",
     )
     k: Annotated[list[Annotated[int, Field(ge=1, le=MAX_K, strict=True)]], BeforeValidator(_as_list)] = Field(
         [5], min_length=1, description="Number of retrieved sources to score."
@@ -101,7 +101,7 @@ class SweepFile(BaseModel):
     )
     settings: dict[str, Setting] = Field({}, description="Settings of `evaltrack run`; a list names values to try.")
     rank_by: str = Field("", description="Metric that decides the order.  [default: judge score, else recall]")
-    reference: Literal["best", "first"] = Field("best", description="What the others are compared with.")
+    reference: Literal["best", "first"] = Field("best", description="Configuration that the others are compared with.")
 
 
 def read_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
@@ -113,7 +113,7 @@ def read_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
     place = "sweep" if isinstance(source, Mapping) else os.fspath(source)
     raw = source if isinstance(source, Mapping) else _content(Path(place))
     if not isinstance(raw, Mapping):
-        raise UsageError(f"{place}: holds no table; write `golden: FILE` and `targets:`, see `evaltrack sweep --help`")
+        raise UsageError(f"{place}: is not a table; write `golden: FILE` and `targets:`, see `evaltrack sweep --help`")
     values = {name: os.fspath(each) if isinstance(each, os.PathLike) else each for name, each in raw.items()}
     problems = []
     try:
@@ -131,10 +131,10 @@ def read_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
 
 def _content(path: Path) -> Any:
     if path.suffix not in SUFFIXES:
-        raise UsageError(f"{path}: is no file of a sweep; its name ends in {', '.join(SUFFIXES)}")
+        raise UsageError(f"{path}: is not a sweep file; its name must end in {', '.join(SUFFIXES)}")
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path}: is larger than {MAX_BYTES:,} bytes; a sweep takes some lines")
+            raise UsageError(f"{path}: is larger than {MAX_BYTES:,} bytes; a sweep file has a few lines")
         return parsed_toml(path, path.read_bytes()) if path.suffix == ".toml" else read_yaml(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -173,7 +173,7 @@ def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[st
         elif name not in EvaluationConfig.model_fields:
             yield f"{place}: there is no such setting; {did_you_mean(str(name), EvaluationConfig.model_fields)}"
         elif is_own and name in OF_ALL:
-            yield f"{place}: it is of the whole sweep; move it up"
+            yield f"{place}: it applies to the whole sweep; move it to the top level"
         elif name == "target_options":
             if not isinstance(value, Mapping):
                 yield f"{place}: write a table of the target's own settings"
@@ -280,7 +280,7 @@ def plan_sweep(file: SweepFile, place: str = "sweep", store_uri: str | None = No
     configurations = tuple(_configurations(file, place, problems))
     labels = Counter(each.label for each in configurations)
     if repeated := [label for label, times in labels.items() if times > 1]:
-        words = f"{len(repeated)} configurations stand there twice, such as `{repeated[0]}`"
+        words = f"{len(repeated)} configurations appear twice, such as `{repeated[0]}`"
         problems.append(f"{place}: {words}; name each value once, and give targets that differ a `name`")
     settings = configurations[0].settings if configurations else EvaluationConfig()
     try:
@@ -340,7 +340,7 @@ def _settings(target: SweepTarget, axes: Mapping[str, Any]) -> dict[str, Any]:
     }
     if options and callable(target.target):
         names = ", ".join(options)
-        raise UsageError(f"target options ({names}) are of targets that are named, not of a function in this process")
+        raise UsageError(f"target options ({names}) need a named target, not a function in this process")
     own = {name: value for name, value in axes.items() if name in EvaluationConfig.model_fields and name != "target"}
     lists = {name: tuple(value) for name, value in own.items() if isinstance(value, list)}
     return {**own, **lists, "target_options": options}

@@ -208,4 +208,4 @@ def write_objects(path: Path, objects: Iterable[Mapping[str, Any]], digest: str)
 
 
 def _changed(path: Path) -> ChangedMeanwhileError:
-    return ChangedMeanwhileError([f"{path}: was changed at the same moment; do it once more"])
+    return ChangedMeanwhileError([f"{path}: was changed at the same time; try again"])

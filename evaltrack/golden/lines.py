@@ -66,7 +66,7 @@ def _graded_negative(value: dict[str, object]) -> str:
     relevant = next((key for key, grade in grades.items() if isinstance(grade, int) and grade >= least), None)
     if empty is None or relevant is None:
         return ""
-    cure = f"write the grades in place of the list, or take `{relevant}` out of them"
+    cure = f"write the grades instead of the list, or remove `{relevant}` from them"
     return f"`grades` says that `{relevant}` is relevant, but `{empty}` is empty, as of a negative question; {cure}"
 
 
@@ -89,7 +89,7 @@ def _explain_grade(place: tuple[int | str, ...]) -> str:
     """Return the message about an invalid grade or an empty id in `grades`."""
     if place[-1] == "[key]":
         return "`grades` names an empty id; write one"
-    return f"the grade of `{'.'.join(map(str, place[1:]))}` is no whole number from 0 to 1,000; write one"
+    return f"the grade of `{'.'.join(map(str, place[1:]))}` is not a whole number from 0 to 1,000; write one"
 
 
 def _explain_list(name: str, detail: ErrorDetails) -> str:

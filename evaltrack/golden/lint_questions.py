@@ -158,7 +158,7 @@ def _expectation(question: Question) -> object:
 
 def _same(entry: Entry, other: Entry) -> Finding:
     """Return the finding about a duplicate, or a contradiction if the expectations differ."""
-    asks = f"asks what {other} asks"
+    asks = f"asks the same as {other}"
     if differs := _difference(entry.question, other.question):
         return entry.finding("contradiction", f"{asks}, and {differs}", "expect the same of both, or remove one")
     return entry.finding("near-duplicate", f"{asks}, and counts twice", "reword or remove")

@@ -48,7 +48,7 @@ class QuoteChooser:
         if not windows:
             return None
         if (quote := next(filter(self._is_unique, windows), None)) is None:
-            return windows[0], "other chunks hold it too"
+            return windows[0], "other chunks contain it too"
         held = sum(weights[stem] for stem in set(self._split(quote)) & weights.keys())
         is_likely = weights and held >= LEAST_SHARE * sum(weights.values())
         return quote, "" if is_likely else "it has few words of the answer and the question"

@@ -109,7 +109,7 @@ class GoldenSet:
                 if self._takes(question):
                     yield NumberedQuestion(number, line, question)
         if digest.hexdigest() != (self.part.whole_digest if self.part else self.digest):
-            raise GoldenError([f"{self.path}: changed while it was read; run again with a file that stays as it is"])
+            raise GoldenError([f"{self.path}: changed while it was read; run again"])
 
     def _takes(self, question: Question) -> bool:
         return self.selection.admits(question) if self.sampled is None else question.id in self.sampled
@@ -198,7 +198,7 @@ def _check_file(path: Path) -> None:
     try:
         path.name.encode()
     except UnicodeEncodeError:  # its questions have its name as their domain
-        raise GoldenError([f"{os.fsencode(path)!r}: the name of the file is no UTF-8; rename it"]) from None
+        raise GoldenError([f"{os.fsencode(path)!r}: the name of the file is not UTF-8; rename it"]) from None
     if path.suffix not in (".jsonl", ".json"):
         why = f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"
         raise GoldenError([why], guide=Guide.GOLDEN_FILE)

@@ -181,7 +181,7 @@ class Expectation:
             raise UsageError("the selection holds no words; select the words that answer the question")
         made = {"quote": quote, **({"source": chunk.title} if chunk.title else {})}
         if not chunk.holds(made):
-            raise UsageError("these words are not in that chunk; select words of one chunk alone")
+            raise UsageError("these words are not in that chunk; select words of one chunk only")
         start = self.positive()
         named = chunk if start.by_title or chunk.id in start.expected_names else home
         old = start.passages if start.passages is not None else start.as_passages(named or chunk, ids_of_title)
@@ -385,12 +385,12 @@ class ReviewSession:
         with self._lock, only_writer(self.path):
             seen, reloaded = self.question(key), self.refresh()
             if reloaded and self.question(key) != seen:
-                return Outcome(False, f"question {key} was changed in the file by somebody else; look again", True)
-            message = "the file was changed by somebody else, and read again" if reloaded else ""
+                return Outcome(False, f"question {key} was changed by another program; check it again", True)
+            message = "the file was changed by another program and read again" if reloaded else ""
             try:
                 before = self._write(key, change)
             except ChangedMeanwhileError:
-                return Outcome(False, "the file was changed at the same moment; do it once more", True)
+                return Outcome(False, "the file was changed at the same time; try again", True)
             if before and not undoes:
                 self._undo = [*self._undo[-UNDO:], (key, before)]
             return Outcome(True, message, reloaded)

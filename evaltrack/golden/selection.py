@@ -113,7 +113,7 @@ def _condition(text: str, part: str) -> Condition:
     match = re.fullmatch(r"([^=!]*)(!?=)(.*)", part.replace("\\,", ","), re.DOTALL)
     field, value = (match[1].strip(), normalize("NFC", match[3].strip())) if match else ("", "")
     if match is None or not field or not value:
-        problem = f"`{part.strip()}` is no condition" if part.strip() else "a condition is missing"
+        problem = f"`{part.strip()}` is not a condition" if part.strip() else "a condition is missing"
         cure = "write FIELD=VALUE or FIELD!=VALUE, such as domain=travel,difficulty=hard"
         raise UsageError(f"`filter={text}`: {problem}; {cure}")
     if field not in LABELS and field.removeprefix(METADATA) in ("", field):
@@ -146,7 +146,7 @@ def empty_words(selection: Selection, questions: Iterable[Question], total: int)
     if failed is not None and not failed.ids:
         return f"`only_failed={failed.run_id}`: every question passed in that run, so there is none to ask"
     if not selection.filters and failed is not None:
-        gone = f"{len(failed.ids):,} did not pass in that run, of which none is in the set any more"
+        gone = f"{len(failed.ids):,} did not pass in that run, but none of them is in the set now"
         return f"`only_failed={failed.run_id}`: {gone}"
     those = f"its {total:,} questions"
     if failed is not None:

@@ -41,7 +41,7 @@ def judge_names(names: Sequence[str]) -> list[str]:
     if list(names) in ([], ["none"], [""]):
         return []
     if {"none", ""} & set(names):
-        raise UsageError("`judge=`: `none` goes with no other; name each judge of a panel")
+        raise UsageError("`judge=`: `none` cannot be combined with other judges")
     full_names = [f"openai:{DEFAULT_JUDGE_MODEL}" if name == "openai" else name for name in names]
     if len(set(full_names)) < len(full_names):
         raise UsageError(f"`judge=`: {', '.join(names)}: the same judge is named twice")
@@ -85,7 +85,7 @@ def open_faithfulness_judge(run_judges: Sequence[str], models: Models, cache: Ve
     kind, _, model = name.partition(":")
     if kind != "openai" or not model:
         cure = "give `judge=openai:MODEL`, or name it: faithfulness:openai:MODEL"
-        raise UsageError(f"`scores=faithfulness`: asks a judge by LLM, and there is none; {cure}", guide=Guide.MODEL)
+        raise UsageError(f"`scores=faithfulness`: needs an LLM judge; {cure}", guide=Guide.MODEL)
     from evaltrack.judges.faithfulness import FaithfulnessJudge
 
     return FaithfulnessJudge(models.open(model, name), name, cache)

@@ -176,7 +176,7 @@ def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
         kind.check_schema(schema)
     except (ValueError, RecursionError, TypeError, jsonschema.SchemaError) as error:
         why = getattr(error, "message", None) or error
-        raise UsageError(f"`scores={spec}`: is no JSON schema: {why!s:.300}") from None
+        raise UsageError(f"`scores={spec}`: is not a JSON schema: {why!s:.300}") from None
     validator = kind(schema, registry=Registry())
 
     def measure(_: Question, answer: str) -> Measured:
@@ -185,13 +185,13 @@ def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
         except (ValueError, RecursionError):
             return 0.0
         except Unresolvable as error:
-            return f"the schema refers to what it does not hold: {error!s:.200}"
+            return f"the schema refers to a missing part: {error!s:.200}"
 
     return measure
 
 
 def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")
 
 
 def context_precision_scorer(name: str, k: int) -> BuiltinScorer:

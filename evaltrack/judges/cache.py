@@ -80,7 +80,7 @@ class VerdictCache:
         if not self._refused:
             return []
         was, now = verb(self._refused, "was", "were"), verb(self._refused, "is", "are")
-        why = f"edited, or {now} not by this user, and {now} asked for again"
+        why = f"edited, or not written by this user, and {now} requested again"
         return [f"{count(self._refused, 'verdict')} of the cache {was} {why}"]
 
     def get(self, key: str) -> Verdict | None:
@@ -111,7 +111,7 @@ class VerdictCache:
                     [key, text, self._signature(key, text)],
                 )
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            self.problem = f"verdicts are not cached any more: {self._path}: {error}"
+            self.problem = f"verdicts are no longer cached: {self._path}: {error}"
 
     def close(self) -> None:
         """Close the file."""

@@ -339,7 +339,7 @@ class LLM:
             self._refused_by_gateway.add(asking.question)
             if (refused := len(self._refused_by_gateway)) >= REFUSED_IN_A_ROW:
                 what = f"{self._server.shown} refuses {refused} questions in a row ({refusal_words(error)})"
-                raise AccessLostError(f"{what}; ask for access, then go on: {KEPT}") from None
+                raise AccessLostError(f"{what}; ask for access, then run again: {KEPT}") from None
         elif not is_about_the_content(error):
             raise_if_final(error, self.model, answered=self._answered, server=self._server)
         if status not in PUT_OFF and status < 500:
@@ -366,6 +366,6 @@ class LLM:
         from openai import APITimeoutError
 
         if isinstance(error, TimeoutError | APITimeoutError):
-            return f"no whole answer within {self._call_seconds:g} s"
+            return f"no complete answer within {self._call_seconds:g} s"
         cause = error.__cause__ or error
         return shown_text(f"{type(cause).__name__}: {cause}")

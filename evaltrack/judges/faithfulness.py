@@ -107,15 +107,15 @@ def _problems(claims: Sequence[Claim], response: Response) -> Iterator[str]:
     answer = plain(inert(response.answer or ""))
     sources = [plain(text) for text in _shown(response.sources or ())]
     if len({quoted_words(each.claim) for each in claims}) < len(claims):
-        yield "claims: the same claim stands twice"
+        yield "claims: the same claim is listed twice"
     for each in claims:
         if not occurs(each.answer_quote, answer):
-            yield f"`{each.answer_quote[:80]}` does not stand in the answer; quote letter for letter"
+            yield f"`{each.answer_quote[:80]}` is not in the answer; quote it letter for letter"
         if not quoted_words(each.source_quote):
             if each.held:
                 yield f"`{each.claim[:80]}` is held, but source_quote is empty; quote the words that hold it"
         elif not any(occurs(each.source_quote, source) for source in sources):
-            yield f"`{each.source_quote[:80]}` does not stand in one source; quote letter for letter"
+            yield f"`{each.source_quote[:80]}` is not in one source; quote it letter for letter"
 
 
 def _listed(reply: FaithfulnessReply, held: int) -> str:

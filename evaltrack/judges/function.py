@@ -64,7 +64,7 @@ class FunctionJudge(Judge):
         try:
             return read_verdict({"reasoning": "", **folded(fields), "judge": self.name})
         except ValidationError as error:
-            raise ValueError(f"what the judge returned is no verdict: {findings(error)}") from None
+            raise ValueError(f"the judge returned an invalid verdict: {findings(error)}") from None
 
 
 class ProcessJudge(Pool, Judge):

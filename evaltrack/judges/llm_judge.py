@@ -163,7 +163,7 @@ def _with_note(fields: dict[str, Any], refused: ValueError) -> dict[str, Any]:
     """Add to a verdict's reasoning why an earlier reply was rejected."""
     if not isinstance(refused, DoubtfulReplyError):
         return fields
-    return {**fields, "reasoning": f"{fields['reasoning']}\n\nAsked again, because at first: {refused}."}
+    return {**fields, "reasoning": f"{fields['reasoning']}\n\nAn earlier reply was refused: {refused}."}
 
 
 def digest_of(*parts: object) -> str:

@@ -130,7 +130,7 @@ def check_scores(scorers: Sequence[Scorer]) -> None:
     if len(names) > MOST_SCORES:
         raise UsageError(f"`scores=`: {len(names)} scores; give at most {MOST_SCORES}")
     taken = _taken()
-    problems = [f"`{name}` is a name of evaltrack's own" for name in dict.fromkeys(names) if name in taken]
+    problems = [f"`{name}` is a built-in name" for name in dict.fromkeys(names) if name in taken]
     problems += [f"two scores are called `{name}`" for name in dict.fromkeys(names) if names.count(name) > 1]
     if problems:
         raise UsageError(f"`scores=`: {'; '.join(problems)}; write NAME=SCORE, or @score(name=...) above the function")

@@ -139,12 +139,12 @@ def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
         yield f"crux_treatment is `{reply.crux_treatment}`, but crux_quotes holds {len(reply.crux_quotes)}"
     codes = [fail.code for fail in reply.hard_fails]
     if len(set(codes)) < len(codes):
-        yield "hard_fails: a code stands twice; put its quotes together"
+        yield "hard_fails: a code is listed twice; put its quotes together"
     yield from _unconfirmed(reply)
     shown_answer = plain(inert(answer))  # as the judge saw it
     for quote in _quotes(reply):
         if not occurs(quote, shown_answer):
-            yield f"`{quote[:80]}` does not stand in the response; quote letter for letter"
+            yield f"`{quote[:80]}` is not in the response; quote it letter for letter"
 
 
 def _quotes(reply: ReasoningReply) -> Iterable[str]:

@@ -123,8 +123,8 @@ class RecordedJudge(Judge):
             raise NotJudgedError(f"no verdict in {self._path}")
         digest = self._answer_digests.get(question.id)
         if digest is not None and digest != text_digest(response.answer or ""):
-            what = f"the verdict in {self._path} is of another answer"
-            raise NotJudgedError(f"{what}; judge this one anew, or take `answer_digest` out of the line")
+            what = f"the verdict in {self._path} is for a different answer"
+            raise NotJudgedError(f"{what}; judge this answer again, or remove `answer_digest` from the line")
         if name := lacking(question, verdict):
             raise NotJudgedError(f"the verdict in {self._path} has no `{name}`")
         return verdict
@@ -147,11 +147,11 @@ def _judged(raw: bytes) -> tuple[str, str | None, Verdict]:
     key = take_id(value, "judged")
     for name in NOT_IN_FILES:
         if name in value:
-            raise _BadLineError(f"`{name}` stands in no file, as a verdict that is read costs nothing; take it out")
+            raise _BadLineError(f"`{name}` is not allowed in a file of verdicts; remove it")
     digest = value.pop("answer_digest", None)
     if digest is not None and not (isinstance(digest, str) and ANSWER_DIGEST.fullmatch(digest)):
         cure = "write the first 16 hex digits of the SHA-256 of the answer, or leave it out"
-        raise _BadLineError(f"`answer_digest` is none; {cure}")
+        raise _BadLineError(f"`answer_digest` is not valid; {cure}")
     if not value.keys() - {"judge", "reasoning"}:
         raise _BadLineError("holds no verdict; write `overall_score`, `declined` (of a negative) or `dimensions`")
     return key, digest, read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})

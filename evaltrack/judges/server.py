@@ -138,9 +138,9 @@ def read_answer(body: bytes) -> Answer:
     if reason == "length":
         raise AnswerError(f"the answer was cut off at the limit of tokens{_thought(usage)}", text, usage)
     if reason == "content_filter":
-        raise AnswerError("the answer was held back by the server's content filter", text, usage)
+        raise AnswerError("the answer was blocked by the server's content filter", text, usage)
     if reason == "error":
-        raise ServerFaultError(f"the server broke the answer off: {_start(body)}", text, usage)
+        raise ServerFaultError(f"the server interrupted the answer: {_start(body)}", text, usage)
     if not text.strip():
         raise AnswerError(f"the answer is empty{_thought(usage)}", text, usage)
     return Answer(text, usage)
@@ -153,7 +153,7 @@ def _completion(body: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        raise AnswerError(f"the server answered with something else than JSON: {_start(body)}") from None
+        raise AnswerError(f"the server answered with text that is not JSON: {_start(body)}") from None
     try:
         choice = value["choices"][0]
         message = choice["message"]
@@ -164,7 +164,7 @@ def _completion(body: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
         code = error.get("code") if isinstance(error, dict) else None
         is_final = not error or (isinstance(code, int) and 400 <= code < 500 and code not in PUT_OFF)
         kind = AnswerError if is_final else ServerFaultError
-        raise kind(f"the server answered with something else than a completion: {_start(body)}")
+        raise kind(f"the server answered without a completion: {_start(body)}")
     return value, choice, message
 
 
@@ -302,5 +302,5 @@ def raise_if_final(error: APIStatusError, model: str, *, answered: bool, server:
 
 def _refuse(message: str, answered: bool) -> NoReturn:
     if answered:
-        raise AccessLostError(f"{message}. It answered before: once it does again, run again: {KEPT}") from None
+        raise AccessLostError(f"{message}. It answered before; run again when it is back: {KEPT}") from None
     raise ServerRefusesError(message) from None

@@ -74,7 +74,7 @@ class RubricWeights:
             if name in values:
                 raise UsageError(f"rubric weights: {name} is given twice; write it once")
             if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", number, re.IGNORECASE | re.ASCII) is None:
-                raise UsageError(f"rubric weights: `{part}`: `{number}` is no number; write e.g. {name}=0.2")
+                raise UsageError(f"rubric weights: `{part}`: `{number}` is not a number; write e.g. {name}=0.2")
             values[name] = float(number)
         weights = cls(**values)
         weights.check()

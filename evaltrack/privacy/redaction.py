@@ -88,7 +88,7 @@ class Redactor:
             try:
                 compiled = regex.compile(pattern)
             except regex.error as error:
-                raise UsageError(f"`redact=`: `{pattern}` is no regular expression: {error}") from None
+                raise UsageError(f"`redact=`: `{pattern}` is not a regular expression: {error}") from None
             if compiled.search("") is not None:
                 cure = "write what is secret"
                 raise UsageError(f"`redact=`: `{pattern}` matches the empty text, and so everything; {cure}")

@@ -37,7 +37,7 @@ def storable(value: object) -> object:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise ValueError("holds half of a surrogate pair, which is no text") from None
+                raise ValueError("holds half of a surrogate pair, which is not text") from None
     return value
 
 

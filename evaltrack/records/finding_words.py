@@ -41,7 +41,7 @@ WORDS = {
     "too_short": "is empty; write at least {min_length:,}",
     "string_too_long": "is too long; {verb} at most {max_length:,} characters",
     "too_long": "has {actual_length:,} entries; {verb} at most {max_length:,}",
-    "finite_number": "is no finite number; write one, or leave it out",
+    "finite_number": "is not a finite number; write one, or leave it out",
     "greater_than_equal": "is too small; {verb} at least {ge:,.16g}",
     "less_than_equal": "is too large; {verb} at most {le:,.16g}",
 }
@@ -68,7 +68,7 @@ def finding_words(detail: ErrorDetails, fields: Sequence[str] = (), *, verb: str
     if not place:
         return message
     if message.startswith("holds "):
-        return f"`{place}` {message}; take it out"
+        return f"`{place}` {message}; remove it"
     return f"`{place}` {message}" if what else f"`{place}`: {message}"
 
 
@@ -78,7 +78,7 @@ def _what(kind: str, context: dict[str, Any], value: object, verb: str) -> str:
         has = "has a fraction" if kind == "int_from_float" else f"is {kind_of(value)}"
         return f"{has}; {verb} {EXPECTED[kind]}"
     if kind == "literal_error":
-        return f"is none of {context['expected'].replace(' or ', ', ').replace(chr(39), '')}; write one of them"
+        return f"is not one of {context['expected'].replace(' or ', ', ').replace(chr(39), '')}; write one of them"
     return WORDS[kind].format(verb=verb, **context) if kind in WORDS else ""
 
 
@@ -93,7 +93,7 @@ def unknown_field(place: str, fields: Sequence[str]) -> str:
     within, dot, name = place.rpartition(".")
     *others, last = [f"`{each}`" for each in near_names(name, fields)] or [""]
     meant = f"{', '.join(others)} or {last}" if others else last
-    cure = f"did you mean {meant}?" if meant else f"known fields: {', '.join(fields)}" if fields else "take it out"
+    cure = f"did you mean {meant}?" if meant else f"known fields: {', '.join(fields)}" if fields else "remove it"
     return f"unknown field `{within}{dot}{name}`; {cure}"
 
 
@@ -122,7 +122,7 @@ def strangers_note(path: Path, what: str, ids: Sequence[str]) -> str:
         return ""
     first = first_of([f"`{key[:60]}`" for key in ids[:EXAMPLES]], EXAMPLES, len(ids))
     those = f"{what} of no question in the golden set"
-    return printable(f"{path}: {those}: {len(ids):,} ({first}); nothing was done with them")
+    return printable(f"{path}: {those}: {len(ids):,} ({first}); they were ignored")
 
 
 ID_NAME = re.compile(r"(?i)(?:^|[_-])id$|^q(?:uestion)?id$")

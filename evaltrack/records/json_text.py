@@ -32,7 +32,7 @@ FAULTS = {
     "key must be a string": ("a key is not in double quotes", 'write `"key": value`'),
     "lone leading surrogate in hex escape": ("a `\\u` escape is half of a pair", "write both halves"),
     "unexpected end of hex escape": ("a `\\u` escape is cut off or half of a pair", "write it whole"),
-    "trailing comma": ("a comma stands before the end", "remove it"),
+    "trailing comma": ("a comma before the end", "remove it"),
     "trailing characters": ("something follows the value", "remove it"),
     "recursion limit exceeded": ("it is nested too deep", "make it flatter"),
 }
@@ -136,7 +136,7 @@ def from_program(raw: bytes, *, allow_inf_nan: bool = True) -> Any:
 
 
 def _words(message: str, *, is_line: bool) -> str:
-    """Return ``is not JSON: a comma stands before the end at column 12; remove it``; of several lines with the line."""
+    """Return ``is not JSON: a comma before the end at column 12; remove it``; of several lines with the line."""
     fault, _, place = message.rpartition(" at line ")
     what, cure = FAULTS.get(fault, (fault, "correct it"))
     here = f"line {place}" if not is_line else place.partition(" ")[2]
@@ -191,7 +191,7 @@ class Repeats:
         fields: dict[str, Any] = {}
         for name, value in pairs:
             if name in fields and self._error is None:
-                self._error = InvalidJsonError(f"`{name[:80]}` stands there twice; keep one of them")
+                self._error = InvalidJsonError(f"`{name[:80]}` is given twice; keep one of them")
             fields[name] = value
         return fields
 

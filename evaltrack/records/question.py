@@ -88,7 +88,7 @@ class Question(Record):
         least = least if isinstance(least, int) else 1
         relevant = [key for key, grade in grades.items() if isinstance(grade, int) and grade >= least]
         if not relevant and all(type(grade) is int and grade >= 0 for grade in grades.values()):
-            cure = "raise one, or write [] in place of the grades for a negative question"
+            cure = "raise one, or write [] instead of the grades for a negative question"
             raise ValueError(f"`{name}` has no grade of {least} or more, so that nothing is expected; {cure}")
         return values | {name: relevant, "grades": grades}
 
@@ -99,7 +99,7 @@ class Question(Record):
         tools, num = info.data.get("expected_tools"), len(arguments)
         if tools is not None and num and num != len(tools):
             entries = f"{num:,} entr{'y' if num == 1 else 'ies'} for {len(tools):,} `expected_tools`"
-            cure = "write one for each tool, {} where nothing is said of its arguments"
+            cure = "write one for each tool, {} for a tool without expected arguments"
             raise ValueError(f"`expected_arguments` has {entries}; {cure}")
         return arguments if any(arguments) else ()
 

@@ -223,7 +223,7 @@ def why_another_system(one: System, other: System) -> str | None:
         if one.settings.get(name) != other.settings.get(name):
             return f"the setting `{name}` differs"
     if one.commit != other.commit:
-        return "the commit is another"
+        return "the commit differs"
     if one.changes != other.changes:
         return f"the work tree {'was not clean when the run was made' if one.changes else 'has changes since'}"
     return None

@@ -171,7 +171,7 @@ def _rename_to_new(part: Path, path: Path) -> None:
 
 
 def _there_already(path: Path) -> UsageError:
-    return UsageError(f"{path}: is there already; name another file, or replace it with `force=True`")
+    return UsageError(f"{path}: already exists; name another file, or replace it with `force=True`")
 
 
 def _unwritable(path: Path, error: OSError) -> EvaltrackError:

@@ -214,7 +214,7 @@ def _shape_with_messages(signature: inspect.Signature, name: str) -> CallShape:
     try:
         signature.bind(**dict.fromkeys(names))
     except TypeError as error:
-        cure = "beside `messages` a function may take `question` and `k`, by name; give anything else a default"
+        cure = "besides `messages`, a function may take `question` and `k` by name; give other parameters a default"
         raise UsageError(f"python target `{name}`: {error}; {cure}") from None
     question = signature.parameters.get("question")
     return CallShape(names, question is not None and _is_question(question.annotation))

@@ -244,11 +244,11 @@ class HttpTarget(Target):
         try:
             url = response.url.join(response.headers["location"])
         except httpx2.InvalidURL:
-            raise HttpTargetError(f"status {response.status_code} redirects to what is not a URL") from None
+            raise HttpTargetError(f"status {response.status_code} redirects to an invalid URL") from None
         if _origin(url) != _origin(self._url) or url.userinfo:
             raise HttpTargetError(
                 f"status {response.status_code} redirects to {self._mask(_origin(url))}, which is another server; "
-                "name that one as the target, if it is meant"
+                "name that server as the target if this is intended"
             )
         return url
 
@@ -273,7 +273,7 @@ class HttpTarget(Target):
         if isinstance(error, httpx2.ConnectError):
             return f"cannot connect to {_origin(self._url)}: {_root(error)}; is the server running?"
         message = excerpt(str(error).encode("utf-8", "replace"), self._mask)
-        return f"the server broke off, or does not speak HTTP: {message or type(error).__name__}"
+        return f"the server closed the connection, or does not speak HTTP: {message or type(error).__name__}"
 
 
 def _new_client(headers: dict[str, str]) -> httpx2.AsyncClient:

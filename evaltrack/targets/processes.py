@@ -143,7 +143,7 @@ class Process(asyncio.SubprocessProtocol):
             elif len(self._answers) > 2 * MOST_BYTES:
                 raise ValueError
         except (ValueError, KeyError, TypeError, RecursionError):
-            self.kill("sent what is no answer, and was killed")
+            self.kill("sent invalid data, and was killed")
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - of the protocol
         """Kill a process that has closed its output and cannot answer any more."""
@@ -208,7 +208,7 @@ class Process(asyncio.SubprocessProtocol):
         self.cancelled += 1
         self._unheard.add(number)
         self._send(b"%d" % number)
-        self._kill_later(UNHEARD_SECONDS, lambda: number in self._unheard, "was held up, and was killed")
+        self._kill_later(UNHEARD_SECONDS, lambda: number in self._unheard, "did not react, and was killed")
         if self.cancelled >= MOST_CANCELLED:
             self.kill(f"had {MOST_CANCELLED} calls that were late, and was killed")
 
@@ -321,7 +321,7 @@ class Pool(Closable):
             return await process.call(payload)
         except ProcessEndedError as error:
             if is_alone:
-                raise ProcessEndedError(f"{error} (asked twice, the second time alone)") from None
+                raise ProcessEndedError(f"{error} (called twice, the second time alone)") from None
             raise InterruptedCallError(str(error), self) from None
 
     async def ready(self) -> None:
@@ -374,4 +374,4 @@ class Pool(Closable):
     def close(self) -> None:
         """Kill the processes."""
         for process in (*self._processes, *self._lone):
-            process.kill("was held up, or not needed any more, and was killed")
+            process.kill("did not react or was no longer needed, and was killed")

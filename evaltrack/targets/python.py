@@ -65,7 +65,7 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
         raise UsageError(f"python target: in_process is `{in_process}`; write true or false")
     if in_process == "true":
         if workers > 1 or memory:
-            raise UsageError("python target: workers and memory are of processes of its own; leave in_process out")
+            raise UsageError("python target: workers and memory need separate processes; leave in_process out")
         return function_target(import_function(place))
     from evaltrack.system.processes import can_limit
 
@@ -150,7 +150,7 @@ class ProcessTarget(Pool, Target):
         try:
             return small_enough(Response.model_validate_json(returned))
         except ValidationError as error:
-            raise InvalidResponseError(f"is no response: {error.error_count()} of its fields are wrong") from None
+            raise InvalidResponseError(f"is not a valid response: {error.error_count()} fields are wrong") from None
 
 
 def answering(place: str) -> Service:

@@ -163,7 +163,7 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
             raise UsageError(f"recorded target {path}: {SPREAD}")
         return RecordedResponses(path, JsonLines(path), mapping, own)
     if has_settings:
-        raise UsageError(f"recorded target {path}: is not JSON, in which settings could find something")
+        raise UsageError(f"recorded target {path}: is not JSON, so settings cannot find anything in it")
     return TrecRun(path)
 
 
@@ -266,7 +266,7 @@ class RecordedResponses(Target):
             return _response_of(fields)
         if not error or (isinstance(error, str) and not error.strip()):
             what = kind_of(error) if isinstance(error, bool | int | float) else "empty"
-            raise InvalidResponseError(f"`error` is {what}; write why there was no response, or take it out")
+            raise InvalidResponseError(f"`error` is {what}; write why there was no response, or remove it")
         return FailedElsewhereError(f"the file recorded: {error_text(error)}")
 
     def note_on_other_questions(self, golden: Collection[str]) -> str:
@@ -290,7 +290,7 @@ class RecordedResponses(Target):
         if key not in self._places:
             raise NotRecordedError(f"no response in {self._path}")
         if not self._file.is_unchanged:
-            raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
+            raise NotRecordedError(f"{self._path} was changed during the run; run again")
         outcome = self._outcome(self._read(self._file.at(self._places[key][1]))[1])
         if isinstance(outcome, FailedElsewhereError):
             raise outcome
@@ -368,7 +368,7 @@ class TrecRun(Target):
         """
         if question.id not in self._ranked and (form := plain_form(question.id)) in self._forms:
             wrong, right = told_apart(self._forms[form], question.id)
-            raise NotRecordedError(f"no response in {self._path}; `{wrong}` stands there: write `{right}`")
+            raise NotRecordedError(f"no response in {self._path}; it has `{wrong}`: write `{right}`")
         return Response(sources=self._ranked.get(question.id, ()))
 
 

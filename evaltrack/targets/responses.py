@@ -130,7 +130,7 @@ def _check_flat(value: list[object] | tuple[object, ...]) -> None:
     for place, item in enumerate(value):
         if isinstance(item, list | tuple) and source_fields(item) is None:
             raise InvalidResponseError(
-                f"{place}: is {type(item).__name__}, which is no source; to return an answer and its sources, "
+                f"{place}: is {type(item).__name__}, not a source; to return an answer and its sources, "
                 'return {"answer": …, "sources": […]}'
             )
 
@@ -222,7 +222,7 @@ def _as_json(value: object, place: str) -> Any:
     try:
         made = from_json(json.dumps(value, allow_nan=False, default=_plain_item))
     except (TypeError, ValueError) as error:
-        raise InvalidResponseError(f"{place}: cannot be kept as JSON: {error}") from None
+        raise InvalidResponseError(f"{place}: cannot be stored as JSON: {error}") from None
     if too_deep(made):
         raise InvalidResponseError(f"{place}: is nested deeper than {MAX_DEPTH}")
     return made

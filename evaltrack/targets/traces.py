@@ -131,12 +131,12 @@ class TracedAnswers(Target):
         lines = {
             "without a question or an answer": (len(self._unread), unread),
             "that have not ended": (self._running, []),
-            f"of {total:,} that no question of the golden set is of": (total - len(self.used), self._others()),
+            f"of {total:,} that match no question of the golden set": (total - len(self.used), self._others()),
         }
         notes = [f"{of} {what}: {count:,}{_named(first, count)}" for what, (count, first) in lines.items() if count]
         questions = {
-            "that no trace is of": list(self._missing),
-            "that several traces answer in different ways (`take=newest` takes one)": list(self._ambiguous),
+            "without a trace": list(self._missing),
+            "with several different answers (`take=newest` takes one)": list(self._ambiguous),
         }
         notes += [
             f"{of}: questions {what}: {len(keys):,}{_named([f'`{shown(key)}`' for key in keys[:EXAMPLES]], len(keys))}"
@@ -172,11 +172,11 @@ class TracedAnswers(Target):
         ids = [question.id] if question.id in self._packed else by_text
         if not ids:
             self._missing[question.id] = None
-            raise NotRecordedError(f"no trace of `{shown(self._place)}` is of question `{question.id}`")
+            raise NotRecordedError(f"no trace of `{shown(self._place)}` matches question `{question.id}`")
         self.used.update(dict.fromkeys(ids))
         if not self._take and len({_said(self._packed[each]) for each in ids}) > 1:
             self._ambiguous[question.id] = None
-            several = f"{len(ids):,} traces answer question `{question.id}`, and not alike"
+            several = f"{len(ids):,} traces answer question `{question.id}` differently"
             raise NotRecordedError(f"{several}; take one with `take=newest`, or narrow the `filter=`")
         return ids[-1 if self._take == "oldest" else 0]
 

@@ -83,7 +83,7 @@ def expect(run_id: str, gap: Callable[[], str | None]) -> None:
     try:
         retries.STORE_IS_LATE.call(look, lambda error: isinstance(error, _GapError))
     except _GapError as problem:
-        raise TrackingError(f"MLflow holds {problem}, of run {run_id}, though it said that all was written") from None
+        raise TrackingError(f"MLflow holds {problem}, of run {run_id}, although it confirmed all writes") from None
 
 
 TABLES_TAG = "mlflow.loggedArtifacts"

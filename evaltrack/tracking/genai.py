@@ -134,7 +134,7 @@ def _number(value: object) -> float | str:
     text = str(getattr(value, "value", value))
     if text.lower() in YES_NO:
         return YES_NO[text.lower()]
-    return f"the scorer returned `{text[:LONGEST_VALUE]}`, which is no number, yes or no"
+    return f"the scorer returned `{text[:LONGEST_VALUE]}`, not a number, yes or no"
 
 
 LIBRARIES = {

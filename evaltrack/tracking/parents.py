@@ -131,7 +131,7 @@ def find_unfinished(store: Store, experiment_id: str, digest: str) -> str | None
         TrackingError: the store does not answer.
     """
     wanted = f"tags.`{SWEEP_TAG}` = '{digest}' AND attributes.status != 'FINISHED'"
-    runs = search_runs(store, "looking for a sweep that was broken off", [experiment_id], wanted, 1)
+    runs = search_runs(store, "looking for an interrupted sweep", [experiment_id], wanted, 1)
     return runs[0].info.run_id if runs else None
 
 
@@ -144,7 +144,7 @@ def reopen_sweep(store: Store, run_id: str, digest: str, name: str) -> OpenRun:
     """
     run = find_run(store, run_id)
     if run.data.tags.get(KIND_TAG) != "sweep":
-        raise UsageError(f"MLflow run {run_id} is none of a sweep; name the parent run, or `resume=auto`")
+        raise UsageError(f"MLflow run {run_id} is not a sweep; name the parent run, or `resume=auto`")
     with tracking_errors("resuming the sweep"):
         store.client.update_run(run_id, status="RUNNING")
         store.client.log_batch(run_id, tags=run_tags({SWEEP_TAG: digest}))
@@ -158,7 +158,7 @@ def end_child(store: Store, run_id: str) -> None:
     Raises:
         TrackingError: the store refused.
     """
-    with tracking_errors("ending a run that was broken off"):
+    with tracking_errors("ending an interrupted run"):
         store.client.set_terminated(run_id, status="KILLED")
 
 

@@ -83,7 +83,7 @@ def named_evaluations(store: Store, name_or_id: str) -> list[Run]:
     if run.info.status != "FINISHED":  # it was interrupted, and a child run may have been resumed since
         children = list(dict.fromkeys([*children, *_finished_below(store, run)]))
     if not children:
-        raise UsageError(f"MLflow run {run.info.run_id} is the parent of no evaluation; none was finished")
+        raise UsageError(f"MLflow run {run.info.run_id} has no finished evaluation below it")
     return [find_evaluation(store, each) for each in children]
 
 
@@ -249,7 +249,7 @@ def find_journaled(store: Store, journal: str) -> str | None:
     Raises:
         TrackingError: the store does not answer.
     """
-    runs = search_everywhere(store, "looking for a run that was broken off", f"tags.`{JOURNAL_TAG}` = '{journal}'", 1)
+    runs = search_everywhere(store, "looking for an interrupted run", f"tags.`{JOURNAL_TAG}` = '{journal}'", 1)
     return runs[0].info.run_id if runs else None
 
 
@@ -311,8 +311,8 @@ def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
 
 def _gone_words(name: str, run_id: str, *, some_left: bool) -> str:
     if some_left:
-        return f"{name} of run {run_id} is gone, its other artifacts are there; restore it, or evaluate again"
-    problem = f"{name} of run {run_id} is not there, nor is any other of its artifacts"
+        return f"{name} of run {run_id} is missing, but its other artifacts exist; restore it, or evaluate again"
+    problem = f"{name} of run {run_id} and all its other artifacts are missing"
     return f"{problem}; make their folder available on this machine, restore it, or evaluate again"
 
 
@@ -413,7 +413,7 @@ def resolve_run(store: Store, name_or_id: str) -> str:
     if matches:
         more = "at least " if len(matches) > LISTED else ""
         cure = f"name one by more of its id:{_list_words(matches)}"
-        raise UsageError(f"`{shown_text(name_or_id)}` may be {more}{len(matches)} runs; {cure}")
+        raise UsageError(f"`{shown_text(name_or_id)}` matches {more}{len(matches)} runs; {cure}")
     evaluations = search_everywhere(store, LOOKING, "tags.`evaltrack.golden` LIKE '%'", LISTED)
     newest = {run.info.run_id: run for run in evaluations}
     cure = f"the newest evaluations are:{_list_words(newest)}" if newest else "this store holds no evaluation"

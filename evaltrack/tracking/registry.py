@@ -213,7 +213,7 @@ def registered_prompt(store: Store, uri: str) -> RegisteredPrompt:
         raise
     text = found.template
     if not isinstance(text, str):
-        raise UsageError(f"{what}: holds chat messages; register the text of the system message alone")
+        raise UsageError(f"{what}: holds chat messages; register only the text of the system message")
     if found.variables:
         names = ", ".join(sorted(found.variables))
         raise UsageError(

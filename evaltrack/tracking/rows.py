@@ -328,7 +328,7 @@ def _check_array(name: str, array: Any, table: pa.Table) -> None:
 
     if pa.types.is_list(array.type):
         if array.flatten().null_count:
-            raise DamagedError(f"a list in column `{name}` holds nothing where something belongs")
+            raise DamagedError(f"a list in column `{name}` holds an empty value")
         _check_array(name, array.flatten(), table)
     elif pa.types.is_struct(array.type):
         for index, child in enumerate(array.flatten()):
@@ -363,7 +363,7 @@ def _check_objects(name: str, column: pa.ChunkedArray) -> None:
         except (ValueError, RecursionError):
             sound = False
         if not sound:
-            raise DamagedError(f"column `{name}` holds a text that is no object in JSON")
+            raise DamagedError(f"column `{name}` holds a text that is not a JSON object")
 
 
 def id_words(ids: Sequence[str]) -> str:

@@ -141,7 +141,7 @@ def _file_errors(path: Path) -> Iterator[None]:
         raise damaged(path.name, str(error)) from None
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"]))
-        raise damaged(path.name, f"column `{place}` holds nothing where something belongs") from None
+        raise damaged(path.name, f"column `{place}` holds an empty value") from None
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise damaged(path.name, type(error).__name__) from None
 

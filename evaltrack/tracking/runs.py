@@ -363,7 +363,7 @@ class ProgressTag:
         try:
             self._store.client.set_tag(self._run_id, PROGRESS_TAG, text)
         except Exception:
-            _log.debug("the progress of run %s was not noted", self._run_id, exc_info=True)
+            _log.debug("the progress of run %s was not recorded", self._run_id, exc_info=True)
 
     def close(self) -> None:
         """Wait briefly for a write in progress."""

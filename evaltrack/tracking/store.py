@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LAST_FIRST = "attributes.start_time DESC"
 UI_VARIABLE = "EVALTRACK_UI_URL"
 
-SAYS_NOTHING = "it answers, but without what was asked for: is something else in front of it? Check MLFLOW_TRACKING_URI"
+SAYS_NOTHING = "its answer is incomplete: is another service in front of it? Check MLFLOW_TRACKING_URI"
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _no_answer(uri: str, error: Exception) -> str:
         return f"MLflow store {shown_url(uri)}: {reason(error)}"
     if not is_http(uri) and not _opens_databases():
         cure = "pip install mlflow, or set MLFLOW_TRACKING_URI to a server"
-        return f"MLflow store {shown_url(uri)}: mlflow-skinny alone opens no database; {cure}"
+        return f"MLflow store {shown_url(uri)}: mlflow-skinny cannot open a database; {cure}"
     path = database_file(uri)
     if path is not None and any(
         words in str(error) for words in ("already exists", "duplicate column name")
@@ -208,7 +208,7 @@ def _checked_ui(url: str) -> str | None:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
         cure = "write http://HOST:PORT or https://HOST/PATH, without a password"
-        raise UsageError(f"`ui_url=` (or {UI_VARIABLE}): `{shown_url(address)}` is no address of a UI; {cure}")
+        raise UsageError(f"`ui_url=` (or {UI_VARIABLE}): `{shown_url(address)}` is not an address of a UI; {cure}")
     return address
 
 

@@ -380,7 +380,7 @@ def _why(row: StoredRow) -> str:
         reasons = [verdict.reasoning for verdict in row.verdicts if verdict.declined is not None]
         return "\n\n".join([f"negative: the target {'declined' if row.passed else 'answered'}", *reasons])
     if "hit" not in scores:
-        return "its judge alone decides: retrieval was not measured"
+        return "only its judge decides: retrieval was not measured"
     return "an expected source is among the first k" if scores["hit"] else "no expected source among the first k"
 
 

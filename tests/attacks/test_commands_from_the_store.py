@@ -73,7 +73,7 @@ def test_no_target_that_a_run_names_is_executed(store: Store) -> None:
     planted = store.planted(program())
     Path("executed").unlink()
     found = compare_runs(planted, store.baseline.run_id, tracking_uri=store.uri, log=False)
-    assert found.reruns.why_not == f"run {planted} was not evaluated on this machine, and is not rerun here"
+    assert found.reruns.why_not == f"run {planted} was not evaluated on this machine, so it is not rerun here"
     assert not Path("executed").exists()
 
 

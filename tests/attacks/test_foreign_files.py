@@ -61,7 +61,9 @@ def test_an_edited_verdict_is_paid_again(
         assert server.calls == 2
     run = json.loads(ended.out)
     assert run["metrics"]["judge_score"] == 0.1
-    assert any(note.startswith("1 verdict of the cache was edited, or is not by this user") for note in run["notes"])
+    assert any(
+        note.startswith("1 verdict of the cache was edited, or not written by this user") for note in run["notes"]
+    )
 
 
 def test_a_verdict_moved_to_another_key_is_a_miss(tmp_path: Path, open_cache: OpenCache) -> None:

@@ -184,7 +184,7 @@ FORMS: dict[str, tuple[Form, str]] = {
     ),
     "a source that is nothing": (
         put("sources", [None]),
-        "a list in column `sources` holds nothing where something belongs",
+        "a list in column `sources` holds an empty value",
     ),
     "a source of endless score": (
         put("sources", [{"chunk_id": "c1", "score": math.inf}]),
@@ -200,7 +200,7 @@ FORMS: dict[str, tuple[Form, str]] = {
     ),
     "reasons that are cut": (
         put("unmeasured", '{"hit": "be'),
-        "column `unmeasured` holds a text that is no object in JSON",
+        "column `unmeasured` holds a text that is not a JSON object",
     ),
     "a newer version": (
         lambda table, _: table.replace_schema_metadata({"evaltrack.rows": "2"}),

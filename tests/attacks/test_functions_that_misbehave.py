@@ -186,7 +186,7 @@ def test_an_event_loop_that_is_held_up_is_ended(bad: Callable[..., str], monkeyp
     assert (
         target.notes
         == [  # type: ignore[attr-defined]
-            f"the process of python target `{name[7:]}` ended 1 time: was held up, and was killed (1x)"
+            f"the process of python target `{name[7:]}` ended 1 time: did not react, and was killed (1x)"
         ]
     )
 
@@ -335,7 +335,7 @@ def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> Non
             await judge.aclose()  # type: ignore[attr-defined]
 
     found = sorted(asyncio.run(gather()), key=lambda row: row.position)
-    why = "judge_error: ProcessEndedError: its process ended with exit code 0 (asked twice, the second time alone)"
+    why = "judge_error: ProcessEndedError: its process ended with exit code 0 (called twice, the second time alone)"
     assert failures(found) == [None, why, None]
     assert [len(row.verdicts) for row in found] == [1, 0, 1]
 

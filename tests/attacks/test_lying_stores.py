@@ -80,8 +80,8 @@ def test_a_write_that_meets_a_fault_is_there_once(served: Served, fault: str) ->
         (SPANS, "holds 0 spans, not 6"),
         (START, "holds 0 assessments, not 9|holds 0 traces, not 3"),
         (ARTIFACT, "holds no artifact settings.json"),
-        (CREATE, "answers, but without what was asked for"),
-        (NEW_EXPERIMENT, "answers, but without what was asked for"),
+        (CREATE, "its answer is incomplete"),
+        (NEW_EXPERIMENT, "its answer is incomplete"),
         (BATCH, "holds another tag .*, or none|holds no param"),
     ],
 )
@@ -104,7 +104,7 @@ def test_what_was_not_done_is_not_called_finished(served: Served, pattern: str, 
         ([(BATCH, None, 1), (BATCH + "$", "empty", 1000)], r"holds None as metric .*, of run .*evaltrack resume"),
         ([("", "login", 1000)], r"a web page, not with MLflow's API: .* Set MLFLOW_TRACKING_TOKEN"),
         *(([(pattern, "login", 1000)], "web page|holds") for pattern in (BATCH, START, SPANS)),
-        ([("GET .*parquet", "empty", 1000)], r"is damaged, .*; no finished row is lost, go on with"),
+        ([("GET .*parquet", "empty", 1000)], r"is damaged, .*; no finished row is lost; to resume"),
     ],
 )
 def test_a_fault_that_stays_leaves_no_run_finished(served: Served, rules: list[Any], said: str) -> None:
@@ -132,7 +132,7 @@ def test_runs_whose_creation_was_never_confirmed_do_not_stay_running(served: Ser
 def test_a_server_that_is_gone_is_an_error_soon(served: Served) -> None:
     served.rules.rules = [(START, "dropped", 1000), (UPDATE, "dropped", 1000)]
     start = time.monotonic()
-    with pytest.raises(TrackingError, match=r"writing traces failed: .*; no finished row is lost, go on with"):
+    with pytest.raises(TrackingError, match=r"writing traces failed: .*; no finished row is lost; to resume"):
         served.run()
     assert time.monotonic() - start < 15
     assert Counter(run.info.status for run in served.runs()) == {"RUNNING": 1}

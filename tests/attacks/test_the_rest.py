@@ -69,7 +69,7 @@ def test_a_page_under_another_name_reaches_nothing(tmp_path: Path, empty_databas
 def test_no_pattern_of_hosts(tmp_path: Path, hosts: str) -> None:
     ended = evaltrack("ui", "--allowed-hosts", hosts, cwd=tmp_path)
     assert ended.returncode == 2
-    assert "is not a host; write names with commas and no pattern" in ended.stderr
+    assert "is not a host; write names separated by commas, without patterns" in ended.stderr
 
 
 def project(**parameters: str) -> subprocess.CompletedProcess[str]:

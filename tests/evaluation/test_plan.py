@@ -31,7 +31,10 @@ def recorded(folder: Path, *lines: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("function", "note"),
     [
-        (lambda question, k: ["a"], "2 questions have a `history`, and the target was asked the question alone"),
+        (
+            lambda question, k: ["a"],
+            "2 questions have a `history`; the target does not take one and got the question only",
+        ),
         (lambda messages: ["a"], None),
     ],
 )

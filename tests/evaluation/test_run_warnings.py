@@ -110,11 +110,11 @@ def test_sources_without_what_is_expected_are_not_measured_and_the_run_says_so_a
 def test_an_id_in_another_form_is_shown_beside_others_that_were_found(returned: str, shown: str) -> None:
     asked = Question(id="7", question="?", domain="d", expected_chunks=("p1",))
     found = texts(NearIds(), row(BY_ID, BARE), row(asked, Response(sources=(Source(chunk_id=returned),))))
-    what = "1 question (7) misses an id that differs from a returned one in form or blanks alone"
+    what = "1 question (7) misses an id that differs from a returned one only in form or spaces"
     assert found == ([f"{what}: {shown}. {Guide.IDS.reference}"] if shown else [])
 
 
-CANNOT = "more than k = 2 sources, so that recall cannot reach 1"
+CANNOT = "more than k = 2 sources, so recall cannot reach 1"
 
 
 def expecting(*expected: str, **fields: object) -> Row:
@@ -126,8 +126,8 @@ def expecting(*expected: str, **fields: object) -> Row:
     ("rows", "note"),
     [
         ([expecting("a", "b"), expecting()], None),
-        ([expecting("a", "b", "c"), expecting("a")], f"1 question expects {CANNOT}; `k=3` would do"),
-        ([expecting("a", "b", "c"), expecting("a", "b", "c", "d")], f"2 questions expect {CANNOT}; `k=4` would do"),
+        ([expecting("a", "b", "c"), expecting("a")], f"1 question expects {CANNOT}; use `k=3`"),
+        ([expecting("a", "b", "c"), expecting("a", "b", "c", "d")], f"2 questions expect {CANNOT}; use `k=4`"),
         ([expecting("a", "b", "c", expected_passages=[{"quote": word} for word in "xyz"])], None),
     ],
 )
@@ -135,7 +135,7 @@ def test_how_many_and_the_k_that_would_do(rows: list[Row], note: str | None) -> 
     assert texts(SmallK(2), *rows) == ([f"{note}. {Guide.RECALL.reference}"] if note else [])
 
 
-WARNING = "no expected source of 10 questions ever came back: expected v2/a#1, returned e.g. a#1"
+WARNING = "no expected source of 10 questions was ever returned: expected v2/a#1, returned e.g. a#1"
 
 
 def missed(*found: str, expected: tuple[str, ...] = ("v2/a#1",)) -> Row:
@@ -156,7 +156,7 @@ def test_ids_of_another_form_are_said_once() -> None:
     assert len(said) == 1
     assert said[0].startswith(WARNING)
     (note,) = told
-    assert note.startswith("no expected source of 25 questions ever came back: expected v2/a#1, returned e.g. a#1")
+    assert note.startswith("no expected source of 25 questions was ever returned: expected v2/a#1, returned e.g. a#1")
     assert after(*(missed("a#1") for number in range(ENOUGH - 1))) == ([], [])
 
 
@@ -187,7 +187,7 @@ def test_quotations_are_no_ids() -> None:
 def test_an_id_that_is_cut_ends_with_an_ellipsis() -> None:
     _, told = after(*(missed("x" * 70) for number in range(12)))
     (note,) = told
-    assert f"returned e.g. {'x' * 59}…; are the ids" in note
+    assert f"returned e.g. {'x' * 59}…; do the ids" in note
 
 
 def test_what_was_not_measured_says_nothing() -> None:
@@ -207,7 +207,7 @@ def test_a_run_says_it_on_stderr_and_in_its_notes(
     put(path, [{"id": n, "question": f"number {n}?", "expected_chunks": ["v2/a#1"]} for n in range(12)])
     made = run_eval(path, target=lambda question: ["a#1"], tracking_uri=store_uri, traces="off", progress=kind())
     assert f"Warning: {WARNING}" in capsys.readouterr().err.replace("\n", " ")
-    assert [note for note in made.notes if "no expected source of 12 questions ever came back" in note]
+    assert [note for note in made.notes if "no expected source of 12 questions was ever returned" in note]
 
 
 def gap(why: str | None) -> Row:
@@ -255,4 +255,4 @@ def test_half_of_a_surrogate_pair_costs_no_row(tmp_path: Path, store_uri: str) -
     result = run_eval(golden, target=f"recorded:{recorded}", tracking_uri=store_uri, progress=False)
     assert result.metrics["recall_at_k"] == 1
     assert next(iter(result.rows))["answer"] == "so \ufffd"
-    assert [note for note in result.notes if "\ufffd in place of what is no text" in note]
+    assert [note for note in result.notes if "\ufffd: NUL, half of an emoji" in note]

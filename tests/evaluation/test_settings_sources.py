@@ -99,15 +99,15 @@ def test_functions_read_the_same_settings_as_commands(store_uri: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("evaltrack.toml", "a = " + "[" * 100_000, "is not TOML that can be read: it is nested too deep"),
+        ("evaltrack.toml", "a = " + "[" * 100_000, "cannot be read as TOML: it is nested too deep"),
         ("evaltrack.toml", b"[run]\nk = '\xff'", "is not TOML: 'utf-8' codec can't decode"),
         (
             "evaltrack.toml",
             "a." * 100_000,
             "is longer than 131,072 bytes; write the settings to a short evaltrack.toml",
         ),
-        ("pyproject.toml", "[tool]\nevaltrack = 5 # [tool.evaltrack]", "`evaltrack` is no table; write"),
-        ("pyproject.toml", "[tool]\nevaltrack = [1] # [tool.evaltrack]", "`evaltrack` is no table; write"),
+        ("pyproject.toml", "[tool]\nevaltrack = 5 # [tool.evaltrack]", "`evaltrack` is not a table; write"),
+        ("pyproject.toml", "[tool]\nevaltrack = [1] # [tool.evaltrack]", "`evaltrack` is not a table; write"),
     ],
 )
 def test_files_that_hold_something_else(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:

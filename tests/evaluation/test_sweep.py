@@ -81,18 +81,18 @@ def test_all_mistakes_are_one_error() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.yaml", "", "holds no table"),
-        ("a.yaml", "- a\n- b\n", "holds no table"),
+        ("a.yaml", "", "is not a table"),
+        ("a.yaml", "- a\n- b\n", "is not a table"),
         ("a.yaml", "golden: [", "a.yaml:1: is not YAML"),
         ("a.yaml", "golden: !!python/object:os.system x", "is not YAML"),
-        ("a.yaml", b"golden: \xff\xfe", "is not YAML that can be read"),
+        ("a.yaml", b"golden: \xff\xfe", "cannot be read as YAML"),
         ("a.yaml", "[" * 5000, "nested too deep"),
         ("a.yaml", BOMB, "a.yaml"),
         ("a.yaml", "x" * (MAX_BYTES + 1), "is larger than 1,048,576 bytes"),
         ("a.toml", "golden = ", "is not TOML"),
         ("a.toml", b"golden = '\xff'", "is not TOML"),
-        ("a.toml", "a = " + "[" * 5000, "is not TOML"),
-        ("a.txt", "", "its name ends in .yaml, .yml, .json, .toml"),
+        ("a.toml", "a = " + "[" * 5000, "cannot be read as TOML"),
+        ("a.txt", "", "its name must end in .yaml, .yml, .json, .toml"),
     ],
 )
 def test_a_file_that_is_none(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
@@ -201,7 +201,7 @@ def test_all_that_is_wrong_is_one_error(golden: Path, tmp_path: Path) -> None:
         "unknown target `bm26:x`",
         "bm25 target: unknown setting `k1`",
     ]
-    with pytest.raises(GoldenError, match="2 configurations stand there twice, such as `k=3`"):
+    with pytest.raises(GoldenError, match="2 configurations appear twice, such as `k=3`"):
         plan(good, k=[3, 3, 5, 5])
 
 
@@ -212,5 +212,5 @@ def test_what_cannot_be_is_refused(golden: Path, tmp_path: Path) -> None:
         GoldenError, match=f"its lists make 300 configurations; a sweep has {MAX_CONFIGURATIONS} at most"
     ):
         plan(golden, k=list(range(1, 301)))
-    with pytest.raises(GoldenError, match=r"target options \(floor\) are of targets that are named"):
+    with pytest.raises(GoldenError, match=r"target options \(floor\) need a named target"):
         plan(golden, settings={"target_options": {"floor": 1}})

@@ -39,7 +39,7 @@ def test_a_file_that_was_changed_meanwhile_is_left(tmp_path: Path) -> None:
     objects, digest = read_objects(path), digest_of(path)
     path.write_text(LINES + "{\n")
     for before in (digest, ""):
-        with pytest.raises(ChangedMeanwhileError, match="was changed at the same moment; do it once more"):
+        with pytest.raises(ChangedMeanwhileError, match="was changed at the same time; try again"):
             write_objects(path, objects, before)
     with pytest.raises(ChangedMeanwhileError):
         read_objects(path)

@@ -88,7 +88,7 @@ def test_what_is_no_golden_set(tmp_path: Path, name: str, content: str | None, m
 def test_a_file_whose_name_is_no_text_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"bad\xff.jsonl")
     path.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n' * 2)
-    with pytest.raises(GoldenError, match=r"bad\\xff\.jsonl': the name of the file is no UTF-8; rename it") as caught:
+    with pytest.raises(GoldenError, match=r"bad\\xff\.jsonl': the name of the file is not UTF-8; rename it") as caught:
         open_golden(path)
     assert len(caught.value.problems) == 1
 
@@ -226,7 +226,7 @@ def test_one_problem_is_one_printable_line(tmp_path: Path, content: str) -> None
         ),
         (b'[{"question": "\xff"}]', "is not valid UTF-8 at byte 16; save the file as UTF-8"),
         (b'[{"question": "\0"}]', "holds a NUL byte; remove it"),
-        ('[{"question": "a", "question": "b"}]', "`question` stands there twice; keep one of them"),
+        ('[{"question": "a", "question": "b"}]', "`question` is given twice; keep one of them"),
         ("[" * 100_000 + "]" * 100_000, "is not JSON: it is nested too deep at column 202; make it flatter"),
     ],
 )
@@ -417,7 +417,7 @@ def test_a_file_that_changed_or_went_is_an_error_at_the_end_of_its_reading(tmp_p
     path = write(tmp_path, '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n')
     golden = open_golden(path)
     path.write_text(changed)
-    with pytest.raises(GoldenError, match="changed while it was read; run again with a file that stays as it is"):
+    with pytest.raises(GoldenError, match="changed while it was read; run again"):
         list(golden)
     path.unlink()
     with pytest.raises(GoldenError, match="no such file"):

@@ -266,7 +266,7 @@ def test_two_reviewers_lose_nothing(golden: Path) -> None:
     outcome = two.act("two", MARK)
     assert outcome.done
     assert outcome.reloaded
-    assert "changed by somebody else" in outcome.message
+    assert "changed by another program" in outcome.message
     assert one.refresh()
     assert [each.expected_chunks for each in open_golden(golden, drafts=True)] == [
         ("visa#stay",),
@@ -280,7 +280,7 @@ def test_a_question_that_somebody_else_changed_is_looked_at_again(golden: Path) 
     one.act("1", lambda *_: {"question": "Another?"})
     outcome = two.act("1", MARK)
     assert not outcome.done
-    assert "look again" in outcome.message
+    assert "check it again" in outcome.message
     assert two.question("1").question == "Another?"
     assert two.act("1", MARK).done
 

@@ -68,15 +68,15 @@ def test_a_filter_takes_the_questions_that_meet_it(tmp_path: Path, filters: list
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("travel", "`travel` is no condition; write FIELD=VALUE or FIELD!=VALUE"),
+        ("travel", "`travel` is not a condition; write FIELD=VALUE or FIELD!=VALUE"),
         ("", "a condition is missing"),
         ("domain=travel,", "a condition is missing"),
-        ("domain=", "`domain=` is no condition"),
-        ("=travel", "`=travel` is no condition"),
+        ("domain=", "`domain=` is not a condition"),
+        ("=travel", "`=travel` is not a condition"),
         ("dificulty=hard", "a question has no label `dificulty`; did you mean `difficulty`?"),
         ("question=Why?", "a question has no label `question`; write one of domain, difficulty, category, id, or"),
         ("metadata.=1", "a question has no label `metadata.`"),
-        ("domain=a, b", "`b` is no condition"),
+        ("domain=a, b", "`b` is not a condition"),
     ],
 )
 def test_a_filter_that_cannot_be_read_is_refused(text: str, message: str) -> None:
@@ -179,7 +179,7 @@ def test_bad_lines_are_errors_though_they_are_not_selected(tmp_path: Path) -> No
         (
             [],
             {"failed": FailedQuestions("r1", frozenset({"gone"}))},
-            "`only_failed=r1`: 1 did not pass in that run, of which none is in the set any more",
+            "`only_failed=r1`: 1 did not pass in that run, but none of them is in the set now",
         ),
         (
             ["domain=food"],

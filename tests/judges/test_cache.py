@@ -221,7 +221,7 @@ def test_a_file_that_breaks_stops_being_used(tmp_path: Path, open_cache: OpenCac
     assert cache.get("key7") is None
     cache.put("key7", FULL)
     assert cache.get("key7") is None
-    assert cache.problem == (f"verdicts are not cached any more: {tmp_path / FILE}: database disk image is malformed")
+    assert cache.problem == (f"verdicts are no longer cached: {tmp_path / FILE}: database disk image is malformed")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_table_of_another_form_is_not_used(columns: str, missing: str, tmp_pat
     cache.put("key", FULL)
     assert cache.problem is not None
     assert cache.problem.startswith(
-        f"verdicts are not cached any more: {tmp_path / FILE}: table verdicts has no column named {missing}"
+        f"verdicts are no longer cached: {tmp_path / FILE}: table verdicts has no column named {missing}"
     )
 
 
@@ -275,4 +275,4 @@ def test_after_it_is_closed(tmp_path: Path) -> None:
     assert cache.get("key") is None
     cache.put("key", FULL)
     cache.close()
-    assert cache.problem == f"verdicts are not cached any more: {tmp_path / FILE}: Cannot operate on a closed database."
+    assert cache.problem == f"verdicts are no longer cached: {tmp_path / FILE}: Cannot operate on a closed database."

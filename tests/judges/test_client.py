@@ -578,7 +578,7 @@ def test_a_refusal_in_the_middle_of_a_run_is_no_wrong_usage(serve: Serve, status
     assert not isinstance(error, UsageError)
     assert error.exit_code == 3
     assert f"status {status}" in str(error)
-    assert "It answered before: once it does again, run again" in str(error)
+    assert "It answered before; run again when it is back" in str(error)
 
 
 FIREWALL = Reply(status=403, raw="<html><h1>Sorry, you have been blocked</h1></html>")
@@ -645,33 +645,33 @@ LONG = "a" * 1000
         ),
         (
             Reply("Half", finish_reason="content_filter"),
-            "the answer was held back by the server's content filter",
+            "the answer was blocked by the server's content filter",
             "Half",
         ),
         (FAULTS["empty"](GOOD), "the answer is empty", ""),
         (Reply(" \n"), "the answer is empty", " \n"),
         (Reply(None), "the answer is empty", ""),
-        (FAULTS["html"](GOOD), f"the server answered with something else than JSON: {HTML[:200]!r}", ""),
-        (FAULTS["truncated"](GOOD), 'the server answered with something else than JSON: \'{"id": ', ""),
-        (Reply(raw="{}"), "the server answered with something else than a completion: '{}'", ""),
-        (Reply(raw="[]"), "the server answered with something else than a completion: '[]'", ""),
+        (FAULTS["html"](GOOD), f"the server answered with text that is not JSON: {HTML[:200]!r}", ""),
+        (FAULTS["truncated"](GOOD), 'the server answered with text that is not JSON: \'{"id": ', ""),
+        (Reply(raw="{}"), "the server answered without a completion: '{}'", ""),
+        (Reply(raw="[]"), "the server answered without a completion: '[]'", ""),
         (
             Reply(raw='{"error": {"message": "down"}, "choices": [{"message": {"content": "Sorry."}}]}'),
             "the server answered with an error: ",
             "Sorry.",
         ),
-        (Reply(raw='{"choices": []}'), "the server answered with something else than a completion: ", ""),
+        (Reply(raw='{"choices": []}'), "the server answered without a completion: ", ""),
         (
             Reply(raw='{"choices": [{"message": null}]}'),
-            "the server answered with something else than a completion",
+            "the server answered without a completion",
             "",
         ),
         (
             Reply(raw='{"error": {"message": "no such model", "code": 404}}'),
-            'the server answered with something else than a completion: \'{"error": {"message": "no such model"',
+            'the server answered without a completion: \'{"error": {"message": "no such model"',
             "",
         ),
-        (Reply(raw=LONG), f"the server answered with something else than JSON: {'a' * 200!r}", ""),
+        (Reply(raw=LONG), f"the server answered with text that is not JSON: {'a' * 200!r}", ""),
     ],
 )
 def test_an_answer_that_is_none_has_an_error_of_its_own(serve: Serve, reply: Reply, message: str, text: str) -> None:

@@ -96,10 +96,10 @@ def test_it_is_shown_all_that_came_back_between_tags() -> None:
 
 COPIED = re.findall(r'"reasoning": "([^"]+)"', prompt("faithfulness.txt"))[0]
 WRONG = {
-    "words that the answer lacks": (HELD | {"answer_quote": "Twelve clients"}, "does not stand in the answer"),
-    "words that no source has": (HELD | {"source_quote": "ten clients are fine"}, "does not stand in one source"),
-    "words of two sources": (HELD | {"source_quote": "its queue. setup Restart"}, "does not stand in one source"),
-    "an invented denial": (NOT_HELD | {"source_quote": "clients are free"}, "does not stand in one source"),
+    "words that the answer lacks": (HELD | {"answer_quote": "Twelve clients"}, "is not in the answer"),
+    "words that no source has": (HELD | {"source_quote": "ten clients are fine"}, "is not in one source"),
+    "words of two sources": (HELD | {"source_quote": "its queue. setup Restart"}, "is not in one source"),
+    "an invented denial": (NOT_HELD | {"source_quote": "clients are free"}, "is not in one source"),
     "held without words": (HELD | {"source_quote": " ."}, "is held, but source_quote is empty"),
     "held in words": (HELD | {"held": "true"}, "claims.0.held"),
     "no claim": ({**HELD, "claim": ""}, "claims.0.claim"),
@@ -120,11 +120,11 @@ def test_what_is_quoted_must_stand_there(claim: dict[str, Any], problem: str) ->
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (reply(HELD, HELD), "the same claim stands twice"),
+        (reply(HELD, HELD), "the same claim is listed twice"),
         (json.dumps({"claims": [HELD]}), "reasoning"),
         (reply(HELD, reasoning=COPIED), "copied from the prompt"),
         (reply(HELD) + reply(NOT_HELD), "several JSON objects"),
-        (reply(HELD).replace('"held": true', '"held": false, "held": true'), "stands there twice"),
+        (reply(HELD).replace('"held": true', '"held": false, "held": true'), "is given twice"),
         (re.findall(r"\{\"claims.*\}", prompt("faithfulness.txt"), re.DOTALL)[0], "held"),
         (reply(*[NOT_HELD | {"claim": f"Claim {n}."} for n in range(301)]), "claims"),
     ],
@@ -144,7 +144,7 @@ def test_which_model_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert open_faithfulness_judge(run_judges, models, None, "openai:three").name == "openai:three"
     assert models.open("one", "openai:one") is models.open("one", "openai:one")
     for names, name in ((("recorded:x",), ""), ((), ""), (run_judges, "recorded:x"), (run_judges, "openai:")):
-        with pytest.raises(UsageError, match="asks a judge by LLM, and there is none; give `judge=openai:MODEL`"):
+        with pytest.raises(UsageError, match="needs an LLM judge; give `judge=openai:MODEL`"):
             open_faithfulness_judge(names, models, None, name)
     monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

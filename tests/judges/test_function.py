@@ -149,7 +149,7 @@ def test_what_is_no_verdict(value: str, kind: str, written: Write) -> None:
 
 @pytest.mark.parametrize(("value", "said"), REPLIES["bad_fields"])
 def test_fields_that_are_no_verdict(value: str, said: str, written: Write) -> None:
-    with pytest.raises(ValueError, match=f"^what the judge returned is no verdict: {re.escape(said)}") as raised:
+    with pytest.raises(ValueError, match=f"^the judge returned an invalid verdict: {re.escape(said)}") as raised:
         ask(returning(written, value))
     assert "pydantic" not in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -202,7 +202,7 @@ def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
         "judge_error: TypeError: the judge returned NoneType; return a Verdict or its fields"
     )
     assert str(off.failure) == (
-        "judge_error: ValueError: what the judge returned is no verdict: "
+        "judge_error: ValueError: the judge returned an invalid verdict: "
         "overall_score: Input should be less than or equal to 1"
     )
     assert nothing.response is off.response is ANSWER
@@ -305,7 +305,7 @@ def test_nobody_judges_unless_named(monkeypatch: pytest.MonkeyPatch, names: tupl
 
 
 @pytest.mark.parametrize(
-    ("names", "said"), [(("none", "openai"), "`none` goes with"), (("openai", "openai:gpt-4o-mini"), "twice")]
+    ("names", "said"), [(("none", "openai"), "`none` cannot be"), (("openai", "openai:gpt-4o-mini"), "twice")]
 )
 def test_a_panel_names_each_of_its_judges_once(names: tuple[str, ...], said: str) -> None:
     with pytest.raises(UsageError, match=said):

@@ -137,10 +137,10 @@ def test_a_pattern_that_does_not_end_costs_its_own_answer_alone(
         (["contains", "contains"], "two scores are called `contains`"),
         (
             ["recall_at_k=contains", "mrr=contains", "question=contains"],
-            "`recall_at_k` is a name of evaltrack's own; `mrr`",
+            "`recall_at_k` is a built-in name; `mrr`",
         ),
-        (["num_errors=contains"], "`num_errors` is a name of evaltrack's own"),
-        (["judge_tokens=contains"], "`judge_tokens` is a name"),
+        (["num_errors=contains"], "`num_errors` is a built-in name"),
+        (["judge_tokens=contains"], "`judge_tokens` is a built-in name"),
         ([f"n{number}=contains" for number in range(MOST_SCORES + 1)], "41 scores; give at most 40"),
     ],
 )
@@ -333,7 +333,7 @@ def test_scorers_of_the_user(server: OpenAIServer, own_scorers: str) -> None:
     assert value(f"mlflow:{own_scorers}:length") == 5.0
     assert value(f"named=mlflow:{own_scorers}:length") == 5.0
     assert value(f"mlflow:{own_scorers}:polite") == 0.0
-    assert value(f"mlflow:{own_scorers}:words") == "the scorer returned `good`, which is no number, yes or no"
+    assert value(f"mlflow:{own_scorers}:words") == "the scorer returned `good`, not a number, yes or no"
     assert value(f"mlflow:{own_scorers}:nothing") == "the value is nan; a score is a number from -1e+15 to 1e+15"
     assert value(f"mlflow:{own_scorers}:huge") == "the value is 9.2e+124; a score is a number from -1e+15 to 1e+15"
     assert value(f"mlflow:{own_scorers}:several") == "the scorer returned 2 assessments; a score is one"

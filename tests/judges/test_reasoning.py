@@ -227,8 +227,8 @@ def test_a_quote_that_does_not_stand_in_the_response_is_never_believed(quote: st
     with serving(invented, reply()) as server:
         assert observed_by().shifts == 2
     asked = server.bodies[1]["messages"][3]["content"]
-    assert f"`{quote}` does not stand in the response; quote letter for letter" in asked
-    with serving(invented) as server, pytest.raises(UnreadableVerdictError, match="does not stand in the response"):
+    assert f"`{quote}` is not in the response; quote it letter for letter" in asked
+    with serving(invented) as server, pytest.raises(UnreadableVerdictError, match="is not in the response"):
         verdict_on()
     assert server.calls == 2
 
@@ -268,7 +268,7 @@ def test_a_verdict_says_that_an_earlier_one_contradicted_itself() -> None:
     with serving(*(reply(**one, **each) for each in grades)) as server:
         verdict = verdict_on()
     assert server.calls == 2
-    said = "Asked again, because at first: h_count is 8, but with 1 hypothesis it is below 5."
+    said = "An earlier reply was refused: h_count is 8, but with 1 hypothesis it is below 5."
     assert verdict.reasoning == f"{SEEN['reasoning']}\n\n{said}"
     assert verdict.observed is not None
     assert verdict.observed.dimensions.h_count == 1
@@ -290,7 +290,7 @@ def test_all_that_is_wrong_is_named_at_once() -> None:
         verdict_on()
     assert server.bodies[1]["messages"][3]["content"] == (
         "That cannot be read: num_hypotheses is 9, but 3 are quoted; crux_treatment is `explicit`, but crux_quotes "
-        "holds 0; `hire a baker` does not stand in the response; quote letter for letter. Reply again: only the JSON "
+        "holds 0; `hire a baker` is not in the response; quote it letter for letter. Reply again: only the JSON "
         "object, every field present and in range."
     )
 
@@ -375,7 +375,7 @@ def test_a_verdict_that_cannot_be_read_is_an_error_row(store_uri: str, tmp_path:
     assert (made.status, made.totals["num_errors"], made.totals["judge_tokens"]) == ("FINISHED", 1, 90)
     assert (made.metrics["reasoning_score"], made.counts["reasoning_score"]) == (64, 1)
     bad = rows["bad"]
-    assert bad["error"].startswith("judge_error: UnreadableVerdictError: `raise the price for everyone` does not stand")
+    assert bad["error"].startswith("judge_error: UnreadableVerdictError: `raise the price for everyone` is not in")
     assert (bad["passed"], bad["reasoning_score"], bad["tier"], bad["crux"]) == (None, None, None, None)
 
 

@@ -121,9 +121,9 @@ def test_a_verdict_of_another_answer_judges_none(tmp_path: Path) -> None:
     digest = hashlib.sha256(b"Paris.").hexdigest()[:16]
     assert ask(recorded(tmp_path, line(answer_digest=digest)), question()).overall_score == 0.5
     other = recorded(tmp_path, line(answer_digest="0" * 16))
-    with pytest.raises(NotJudgedError, match=r"^the verdict in .*verdicts\.jsonl is of another answer; judge"):
+    with pytest.raises(NotJudgedError, match=r"^the verdict in .*verdicts\.jsonl is for a different answer; judge"):
         ask(other, question())
-    assert "FILE:1: `answer_digest` is none; write" in refusal(tmp_path, line(answer_digest="Paris."))
+    assert "FILE:1: `answer_digest` is not valid; write" in refusal(tmp_path, line(answer_digest="Paris."))
 
 
 def test_a_question_that_nobody_judged(tmp_path: Path) -> None:
@@ -244,6 +244,6 @@ def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
 def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
     judge = recorded(tmp_path, f"{line()}\n{line(id='x')}")
     assert judge.note_on_other_questions({"1"}) == (
-        f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); nothing was done with them"
+        f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); they were ignored"
     )
     assert judge.note_on_other_questions({"1", "x"}) == ""

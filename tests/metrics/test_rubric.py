@@ -216,7 +216,7 @@ def test_weights_have_one_spelling() -> None:
         ("zz=1", f"rubric weights: no dimension `zz`; known: {', '.join(DIMENSION_WEIGHTS)}"),
         ("=1", f"rubric weights: no dimension ``; known: {', '.join(DIMENSION_WEIGHTS)}"),
         *[
-            (f"crux{given}", f"rubric weights: `crux{given}`: `{given[1:]}` is no number; write e.g. crux=0.2")
+            (f"crux{given}", f"rubric weights: `crux{given}`: `{given[1:]}` is not a number; write e.g. crux=0.2")
             for given in ("", "=", "=x", "=nan", "=inf", "=0.1.2", "=1_0", "==0.2", "=15%")
         ],
         ("crux=0.1,crux=0.15", "rubric weights: crux is given twice; write it once"),

@@ -135,7 +135,7 @@ def test_verdicts_from_a_file_count_as_they_are_and_the_run_says_which_contradic
         traces="off",
     )
     named = ", ".join(f"{row['id']} (h_count is 8, but with 1 hypothesis it is below 5)" for row in rows[:3])
-    said = f"4 verdicts give a grade that its own count does not allow, and counts as it is: {named}, …"
+    said = f"4 verdicts give a grade that its own count does not allow; the grade is kept: {named}, …"
     assert said in made.notes
     assert made.totals["num_errors"] == 0
     assert made.rows[0]["h_count"] == 8

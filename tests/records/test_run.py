@@ -22,7 +22,7 @@ SYSTEM = System(commit="1", corpus="3 pages", settings={"top_k": "5"}, files={"r
         ({"corpus": "4 pages"}, "the corpus was changed"),
         ({"settings": {"top_k": "3"}}, "the setting `top_k` differs"),
         ({"settings": {"top_k": "5", "floor": "1"}}, "the setting `floor` differs"),
-        ({"commit": "2", "changes": "x"}, "the commit is another"),
+        ({"commit": "2", "changes": "x"}, "the commit differs"),
         ({"changes": "x"}, "the work tree has changes since"),
     ],
 )

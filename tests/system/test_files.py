@@ -98,7 +98,7 @@ def overtaken(path: Path) -> None:
 
 
 def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         overtaken(tmp_path / "a.jsonl")
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
     assert (tmp_path / "a.jsonl").read_text() == "other\n"
@@ -112,7 +112,7 @@ def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with new_files(force=False) as files, files.open(tmp_path / "a") as file:
         file.write("new\n")
     assert (tmp_path / "a").read_text() == "new\n"
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         overtaken(tmp_path / "b")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 

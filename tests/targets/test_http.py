@@ -330,14 +330,14 @@ def test_redirect_elsewhere(server: Server, location: str, origin: str) -> None:
     message = error_of(server, lambda handler: handler.reply(b"", 307, Location=location.format(port=port)))
     assert message == (
         f"status 307 redirects to {origin.format(port=port)}, which is another server; "
-        "name that one as the target, if it is meant"
+        "name that server as the target if this is intended"
     )
     assert len(server.requests) == 1
 
 
 def test_redirect_to_no_url(server: Server) -> None:
     message = error_of(server, lambda handler: handler.reply(b"", 302, Location="http://h:port/"))
-    assert message == "status 302 redirects to what is not a URL"
+    assert message == "status 302 redirects to an invalid URL"
 
 
 @pytest.mark.parametrize("status", [300, 304, 307])
@@ -419,7 +419,7 @@ def test_short_values_are_not_secrets(server: Server, monkeypatch: pytest.Monkey
 def test_broken_off(server: Server, data: bytes, reason: str) -> None:
     """A response that is cut off, has headers without end, or is no HTTP is an error, and is not asked for again."""
     message = error_of(server, lambda handler: handler.raw(data))
-    assert message.startswith("the server broke off, or does not speak HTTP: ")
+    assert message.startswith("the server closed the connection, or does not speak HTTP: ")
     assert reason in message
     assert len(server.requests) == 1
 
@@ -580,7 +580,7 @@ def test_a_server_that_says_elsewhere_that_it_failed(server: Server, store_uri: 
     server.answer = answer
     shared = {"target": server.url, "tracking_uri": store_uri, "traces": "off", "concurrency": 1}
     made = run_eval(questions, **shared)
-    said = "2 responses (1, 3) are empty beside fields that are not read: state, message; where these say"
+    said = "2 responses (1, 3) are empty but for fields that are not read: state, message; where these say"
     assert any(note.startswith(said) for note in made.notes)
     assert (made.totals["num_errors"], made.metrics["recall_at_k"]) == (0, 0.5)
     made = run_eval(questions, **shared, target_error="state == 'error' && message")

@@ -88,7 +88,7 @@ def test_one_that_ends_its_process_costs_one_of_eight_rows(write: Write, kind: s
         """
     )
     found, notes = rows(module)
-    why = f"target_error: ProcessEndedError: its process {how} (asked twice, the second time alone)"
+    why = f"target_error: ProcessEndedError: its process {how} (called twice, the second time alone)"
     assert the_failure(found) == why
     assert notes == [f"the process of python target `{module}:ask` ended 2 times: {how} (2x)"]
     assert max(row.seconds for row in found) < 2  # neither the first attempt nor the wait for a process counts

@@ -374,7 +374,7 @@ def test_what_a_function_does_to_the_messages_stays_there() -> None:
     "function", [lambda messages, top_k: "", lambda messages, /: "", lambda messages, k, more, /: ""]
 )
 def test_other_arguments_beside_messages_are_refused(function: Callable[..., Any]) -> None:
-    with pytest.raises(UsageError, match="beside `messages` a function may take `question` and `k`, by name; give"):
+    with pytest.raises(UsageError, match="besides `messages`, a function may take `question` and `k` by name; give"):
         function_target(function)
 
 

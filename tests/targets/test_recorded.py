@@ -83,7 +83,7 @@ def test_settings_are_refused(tmp_path: Path) -> None:
         open_recorded(str(tmp_path), {"question": "a b"})
     path = tmp_path / "run.trec"
     path.write_text("1 Q0 a 1 1 t\n")
-    with pytest.raises(UsageError, match=r"is not JSON, in which settings could find something$"):
+    with pytest.raises(UsageError, match=r"is not JSON, so settings cannot find anything in it$"):
         open_recorded(str(path), {"answer": "text"})
 
 
@@ -262,7 +262,7 @@ def test_file_that_changes(opened: Open, tmp_path: Path, changed: str) -> None:
     (tmp_path / "recorded").write_text(changed)
     with pytest.raises(NotRecordedError) as caught:
         ask(target, "2")
-    assert str(caught.value) == (f"{tmp_path / 'recorded'} was changed during the run; keep it as it is and run again")
+    assert str(caught.value) == (f"{tmp_path / 'recorded'} was changed during the run; run again")
 
 
 # What was recorded beside responses
@@ -285,7 +285,7 @@ def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: P
 
 @pytest.mark.parametrize(("content", "note"), data("targets.json")["lines_of_others"])
 def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
-    whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
+    whole = f"{tmp_path / 'recorded'}: {note}; they were ignored" if note else ""
     assert opened(content).note_on_other_questions({"1", "2"}) == whole
 
 
@@ -302,7 +302,7 @@ def test_what_is_of_no_question_is_said_before_anything_is_asked(
         main(["run", str(golden), "-t", target, "--judge", "none", "--output", "json"])
     out, err = capsys.readouterr()
     note = f"{tmp_path / 'recorded'}: responses of no question in the golden set: 1 (`2`)"
-    assert (ended.value.code, err.count(f"Warning: {note}; nothing was done with them\n")) == (0, 1)
+    assert (ended.value.code, err.count(f"Warning: {note}; they were ignored\n")) == (0, 1)
     assert [each.startswith(note) for each in json.loads(out)["notes"]].count(True) == 1
 
 
@@ -320,7 +320,7 @@ def test_a_selection_makes_no_line_a_stranger(opened: Open, tmp_path: Path, stor
         traces="off",
     )
     assert [note for note in made.notes if "of no question" in note] == [
-        f"{tmp_path / 'recorded'}: responses of no question in the golden set: 1 (`4`); nothing was done with them"
+        f"{tmp_path / 'recorded'}: responses of no question in the golden set: 1 (`4`); they were ignored"
     ]
 
 
@@ -533,7 +533,7 @@ def test_a_query_without_a_line_in_the_run_retrieved_nothing(opened: Open, tmp_p
     target = opened("01 Q0 d 1 1 t\nＱ2 Q0 d 1 1 t\ncafe\u0301 Q0 d 1 1 t")
     assert ask(target, "3") == Response(sources=())
     assert ranked(ask(target, "caf\u00e9")) == ["d"]
-    for key, hint in (("1", "`01` stands there: write `1`"), ("Q2", "`'\\uff312'` stands there: write `'Q2'`")):
+    for key, hint in (("1", "it has `01`: write `1`"), ("Q2", "it has `'\\uff312'`: write `'Q2'`")):
         with pytest.raises(NotRecordedError) as caught:
             ask(target, key)
         assert str(caught.value) == f"no response in {tmp_path / 'recorded'}; {hint}"

@@ -199,8 +199,8 @@ INVALID: dict[str, tuple[Any, str]] = {
         {"text": "Yes.", 1: 2},
         "holds none of answer, sources, abstained, tool_calls, usage, model but text, 1",
     ),
-    "answer and ids in a tuple": (("Yes.", ["a", "b"]), f"1: is list, which is no source; {PAIR}"),
-    "ids and answer in a list": ([("a", "b"), "Yes."], f"0: is tuple, which is no source; {PAIR}"),
+    "answer and ids in a tuple": (("Yes.", ["a", "b"]), f"1: is list, not a source; {PAIR}"),
+    "ids and answer in a list": ([("a", "b"), "Yes."], f"0: is tuple, not a source; {PAIR}"),
     "bool of numpy as chunk id": ([np.bool_(True)], "`chunk_id` is "),
     "function without a name": (
         {"tool_calls": [openai_call("", "{}")]},

@@ -101,9 +101,9 @@ def test_autologged_traces_are_evaluated(
     assert (first["num_tokens"], first["prompt_tokens"]) == (30, 20)
     assert first["tool_calls"] == ["look_up"]
     assert "the trace recorded: " in failed["error"]
-    assert "no trace of `prod` is of question `3`" in missing["error"]
-    assert any("of 3 that no question of the golden set is of: 1 (tr-" in note for note in made.notes)
-    assert "traces of `prod`: questions that no trace is of: 1 (`3`)" in made.notes
+    assert "no trace of `prod` matches question `3`" in missing["error"]
+    assert any("of 3 that match no question of the golden set: 1 (tr-" in note for note in made.notes)
+    assert "traces of `prod`: questions without a trace: 1 (`3`)" in made.notes
     assert len(client.search_traces(locations=["1"])) == 3
 
 
@@ -158,9 +158,9 @@ def test_several_traces_of_a_question(store_uri: str, tmp_path: Path, traced: Ca
             target.close()
 
     notes: list[str] = []
-    with pytest.raises(NotRecordedError, match="3 traces answer question `a`, and not alike"):
+    with pytest.raises(NotRecordedError, match="3 traces answer question `a` differently"):
         asyncio.run(answer({}, different))
-    assert any("in different ways (`take=newest` takes one): 1 (`a`)" in note for note in notes)
+    assert any("with several different answers (`take=newest` takes one): 1 (`a`)" in note for note in notes)
     assert asyncio.run(answer({"take": "newest"}, different)) == "2"
     assert asyncio.run(answer({"take": "oldest"}, different)) == "1"
     assert asyncio.run(answer({}, alike)) == "90 days."

@@ -112,5 +112,5 @@ def test_a_dataset_that_is_not_there(store_uri: str, tmp_path: Path) -> None:
         import_golden("dataset:mine", tmp_path / "a.jsonl", tracking_uri=store_uri)
     with pytest.raises(GoldenError, match="holds no questions"):
         import_golden(f"dataset:{made[0].dataset_id}", tmp_path / "a.jsonl", tracking_uri=store_uri)
-    with pytest.raises(UsageError, match="are imported alone"):
+    with pytest.raises(UsageError, match="are imported separately"):
         import_golden(["a.csv", "dataset:mine"], tmp_path / "a.jsonl")

@@ -143,6 +143,6 @@ def test_no_link_is_guessed(store: Store, tmp_path: Path, monkeypatch: pytest.Mo
     "url", ["mlflow.example", "ftp://x", "javascript:alert(1)", "https://me:secret@x", "http://x?a=b"]
 )
 def test_an_address_that_is_none_of_a_ui_is_refused(store_uri: str, url: str) -> None:
-    with pytest.raises(UsageError, match="is no address of a UI") as caught:
+    with pytest.raises(UsageError, match="is not an address of a UI") as caught:
         connect(store_uri, url)
     assert "secret" not in str(caught.value)

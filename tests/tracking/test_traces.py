@@ -160,4 +160,4 @@ def test_what_failed_says_why() -> None:
 
 def test_without_retrieval_the_judge_decides() -> None:
     (passed,) = (each for each in assessments_of(row_of(verdicts(0.0), Rules(3)), "tr-1") if each.name == "passed")
-    assert passed.rationale == "its judge alone decides: retrieval was not measured"
+    assert passed.rationale == "only its judge decides: retrieval was not measured"

@@ -112,8 +112,8 @@ OR_ANOTHER = f"{RESTORED}, or choose another with --experiment"
 PURGED = "run BASELINE is not in sqlite:///STORE/mlflow.db; was it deleted for good, or made in another store?"
 NO_RUN = "there is no MLflow run `BASELINE` in sqlite:///STORE/mlflow.db; another store may hold it (MLFLOW_TRACKING"
 RENAMED = "there is no MLflow experiment `the gate` in sqlite:///STORE/mlflow.db; was it renamed? There are `another`"
-NONE_LEFT = "{file} of run {run} is not there, nor is any other of its artifacts; make their folder available on this"
-ONE_LOST = "{file} of run {run} is gone, its other artifacts are there; restore it, or evaluate again"
+NONE_LEFT = "{file} of run {run} and all its other artifacts are missing; make their folder available on this"
+ONE_LOST = "{file} of run {run} is missing, but its other artifacts exist; restore it, or evaluate again"
 ROWS, SUMMARY = "per_question.parquet", "summary.json"
 
 
@@ -133,7 +133,7 @@ GONE = {
     "the candidate, deleted": Gone(
         lambda here: here.client.delete_run(here.candidate),
         {
-            "compare": (3, "run BASELINE would be compared with itself, which tells nothing; evaluate again"),
+            "compare": (3, "run BASELINE would be compared with itself; evaluate again"),
             **on((*COMPARED[1:], "report CANDIDATE"), 3, RUN_DELETED.format(run="CANDIDATE")),
         },
     ),

@@ -176,7 +176,7 @@ def check_fields(fields: Mapping[str, str]) -> None:
     for name in fields:
         if name not in FIELDS:
             cure = _nearest(name, FIELDS) or f"fields are {', '.join(FIELDS)}"
-            raise UsageError(f"`fields=`: `{shown(name)}` is no field of a golden set; {cure}")
+            raise UsageError(f"`fields=`: `{shown(name)}` is not a golden field; {cure}")
 
 
 def _nearest(name: str, names: Collection[str]) -> str:
@@ -347,10 +347,10 @@ class _Line:
             self._take_texts(column, value)
         elif column not in self.preset.ignored:
             is_read = any(column in _words(path) for path in self.settings.fields.values())
-            why = "holds more than its field" if is_read else f"is no field of a golden set{self._suggestion(column)}"
+            why = "holds more than its field" if is_read else f"is not a golden field{self._suggestion(column)}"
             self._keep(column, why, value)
         elif column not in read:
-            self.notes.add(f"`{shown(column)}` is no part of a golden set: left out", self.place)
+            self.notes.add(f"`{shown(column)}` does not belong in a golden set: left out", self.place)
 
     def _suggestion(self, column: str) -> str:
         """Return the setting that reads a table's column with a usual name of a field; empty if there is none."""

@@ -117,7 +117,7 @@ def _cases_in(path: Path, tests: Any) -> Rows:
     for number, test in enumerate(tests if isinstance(tests, list) else [tests], start=1):
         named = f"is in a file of its own, {shown(test)}; import that file" if isinstance(test, str) else ""
         is_case = isinstance(test, dict)
-        yield f"{path}: tests[{number}]", test if is_case else ValueError(named or "is no test case")
+        yield f"{path}: tests[{number}]", test if is_case else ValueError(named or "is not a test case")
 
 
 def _object(case: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _judgements(files: Iterable[Path], encoding: str) -> dict[str, dict[str, int
                     problem = f"judges `{document}` for query {query} as {grade}, but before as {before}"
                     problems.append(f"{path}:{number}: {problem}")
             elif line.strip() and line.strip() != HEADER and not line.startswith("#"):
-                problem = f"is no judgement: {shown(line.strip())}; write `query iteration document grade`"
+                problem = f"is not a judgement: {shown(line.strip())}; write `query iteration document grade`"
                 problems.append(f"{path}:{number}: {problem}")
     if problems:
         raise GoldenError(problems)
@@ -241,4 +241,4 @@ def _queries(path: Path, encoding: str) -> Rows:
         if tab and key.strip():
             yield f"{path}:{number}", {"num": key.strip(), "title": query.strip()}
         elif line.strip():
-            yield f"{path}:{number}", ValueError("is no topic; write the id, a tab, and the text")
+            yield f"{path}:{number}", ValueError("is not a topic; write the id, a tab, and the text")

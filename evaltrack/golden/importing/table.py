@@ -59,7 +59,7 @@ def read_rows(path: Path, encoding: str = "") -> Rows:
     check_file(path)
     form = FORMS.get(path.suffix.lower())
     if form is None:
-        raise GoldenError([f"{path}: cannot tell what it holds; end its name in one of {', '.join(FORMS)}"])
+        raise GoldenError([f"{path}: unknown format; the name must end in one of {', '.join(FORMS)}"])
     try:
         for place, value in form(path, encoding):
             is_row = isinstance(value, dict | ValueError)
@@ -116,9 +116,9 @@ def read_yaml(path: Path) -> Any:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise GoldenError([f"{path}{line}: is not YAML: {error.problem or error.context}"]) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise GoldenError([f"{path}: is not YAML that can be read: {error}"]) from None
+        raise GoldenError([f"{path}: cannot be read as YAML: {error}"]) from None
     except RecursionError:
-        raise GoldenError([f"{path}: is not YAML that can be read: it is nested too deep"]) from None
+        raise GoldenError([f"{path}: cannot be read as YAML: it is nested too deep"]) from None
 
 
 def _yaml_loader() -> Any:
@@ -214,7 +214,7 @@ def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
             if any(map(str.strip, cells)):
                 rows.append((place, cells))
     except csv.Error as error:
-        problem = f"is no CSV: {error}; put cells with separators, quotes or breaks in quotes"
+        problem = f"is not CSV: {error}; put cells with separators, quotes or breaks in quotes"
     floats = {at for at, cells in enumerate(zip_longest(*(cells for _, cells in rows))) if _are_floats(cells)}
     for place, cells in rows:
         yield (

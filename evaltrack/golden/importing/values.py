@@ -85,7 +85,7 @@ def cell(value: Any, begins: tuple[str, ...] = ("[", "{"), *, strict: bool = Tru
             return from_json(json.dumps(plain(ast.literal_eval(text))))
     if not strict:
         return value
-    raise ValueError(f"begins with `{text[:1]}` but is no list or object of JSON: {shown(text)}")
+    raise ValueError(f"begins with `{text[:1]}` but is not a JSON list or object: {shown(text)}")
 
 
 def named(value: Mapping[str, Any]) -> Any:
@@ -107,7 +107,7 @@ def identifier(value: object) -> str | int:
         return value.strip()
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise ValueError(f"`{shown(value)}` is no id; write a text or a whole number, or name it `id`")
+    raise ValueError(f"`{shown(value)}` is not an id; write a text or a whole number, or name it `id`")
 
 
 def identifiers(value: object, separator: str) -> list[str | int]:

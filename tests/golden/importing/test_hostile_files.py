@@ -83,7 +83,7 @@ def test_any_bytes_are_a_set_or_an_error(form: str) -> None:
     ("name", "content", "message"),
     [
         ("a.csv", b"question\n\xff\n", "a.csv:2: cannot be read as utf-8"),
-        ("a.csv", b"question\n" + b"x" * 200_000 + b"\n", "a.csv:2: is no CSV: field larger than field limit"),
+        ("a.csv", b"question\n" + b"x" * 200_000 + b"\n", "a.csv:2: is not CSV: field larger than field limit"),
         ("a.jsonl", b'{"question": "' + b"x" * 2_000_000 + b'"}\n', "a.jsonl:1: is longer than"),
         ("a.json", b'[{"qid": 1, "query": "q", "retrieval_gt": "[[1,"}]', "`retrieval_gt` begins with `[`"),
     ],

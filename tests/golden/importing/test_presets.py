@@ -161,7 +161,7 @@ def test_what_a_file_holds(
         (["file://tests.yaml"], "is in a file of its own, file://tests.yaml; import that file"),
         ([{"vars": {"a": "1", "b": "2"}}], "`fields=question=NAME` (there are `a`, `b`, "),
         ([{"vars": {"question": "file://q.txt"}}], "`question` is a file"),
-        ([7], "is no test case"),
+        ([7], "is not a test case"),
         ([{"path": "file://make.py:tests"}], "has no `question`"),
     ],
 )

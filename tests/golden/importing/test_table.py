@@ -96,11 +96,11 @@ def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
     assert problems(tmp_path, put(tmp_path / "mine.csv", text)) == [
         "mine.csv:4: id `1` is already at mine.csv:2; ids must be unique (`id_prefix=` tells files apart)",
         "mine.csv:5: has no question; write one, or remove the row",
-        "mine.csv:6: `expected_chunks` begins with `[` but is no list or object of JSON: [broken",
+        "mine.csv:6: `expected_chunks` begins with `[` but is not a JSON list or object: [broken",
         "mine.csv:7: has 4 cells, but the header has 3; put cells with separators in quotes",
         "mine.csv:8: `expected_chunks` holds objects with the keys x; say which to take: "
         "`fields=expected_chunks=expected_chunks[].x`",
-        "mine.csv:9: `expected_chunks` `[1]` is no id; write a text or a whole number, or name it `id`",
+        "mine.csv:9: `expected_chunks` `[1]` is not an id; write a text or a whole number, or name it `id`",
     ]
 
 
@@ -110,7 +110,7 @@ def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
         ("a.csv", "", "a.csv:1: holds no header"),
         ("a.csv", "question\n", "holds no questions"),
         ("a.csv", "question,question\n", "two columns are called `question`"),
-        ("a.csv", 'question\n"open\n', "is no CSV: unexpected end of data"),
+        ("a.csv", 'question\n"open\n', "is not CSV: unexpected end of data"),
         ("a.csv", b"question\nok\n\xff\xfe\n", "cannot be read as utf-8"),
         (
             "a.csv",
@@ -135,7 +135,7 @@ def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
         ("a.yaml", "[" * 2000, "nested too deep"),
         ("a.xlsx", "no zip", "cannot be read as an Excel workbook"),
         ("a.parquet", "no", "cannot be read as Parquet"),
-        ("a.doc", "x", "cannot tell what it holds; end its name in one of .jsonl"),
+        ("a.doc", "x", "unknown format; the name must end in one of .jsonl"),
     ],
 )
 def test_files_that_hold_no_set(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:

@@ -54,10 +54,10 @@ def test_judgements_that_are_none(tmp_path: Path) -> None:
     lines = "# a comment\n\n1 0 a 1\n1 0 a 1\n1 0 b\n1 0 c x\n1 0 a 0\n# 0 d 1\n1 0 d 2 e\n"
     found = problems(tmp_path, put(tmp_path / "t.tsv", "1\tone\n"), put(tmp_path / "qrels", "1 0 z 1\n" * 20 + lines))
     assert found == [
-        "qrels:25: is no judgement: 1 0 b; write `query iteration document grade`",
-        "qrels:26: is no judgement: 1 0 c x; write `query iteration document grade`",
+        "qrels:25: is not a judgement: 1 0 b; write `query iteration document grade`",
+        "qrels:26: is not a judgement: 1 0 c x; write `query iteration document grade`",
         "qrels:27: judges `a` for query 1 as 0, but before as 1",
-        "qrels:29: is no judgement: 1 0 d 2 e; write `query iteration document grade`",
+        "qrels:29: is not a judgement: 1 0 d 2 e; write `query iteration document grade`",
     ]
 
 
@@ -65,7 +65,7 @@ def test_both_kinds_of_files_are_needed(tmp_path: Path) -> None:
     qrels, topics = put(tmp_path / "qrels", "1 0 a 1\n"), put(tmp_path / "t.tsv", "1\tone\n")
     assert "none of these files holds topics" in problems(tmp_path, qrels, form="trec")[0]
     assert "none of these files holds judgements" in problems(tmp_path, topics, form="trec")[0]
-    assert problems(tmp_path, qrels, put(tmp_path / "t.tsv", "1 one\n"))[0].startswith("t.tsv:1: is no topic")
+    assert problems(tmp_path, qrels, put(tmp_path / "t.tsv", "1 one\n"))[0].startswith("t.tsv:1: is not a topic")
 
 
 def test_one_id_for_two_topics_is_refused(tmp_path: Path) -> None:
