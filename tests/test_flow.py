@@ -9,7 +9,7 @@ from pathlib import Path
 import mlflow
 import yaml
 
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 
 from . import warm
 from .conftest import REPO, evaltrack, few_questions

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Evaluator
-from evaltrack.evaluation.config import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.loop import close_all, run_to_end
+from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.lines import checked_question
 from evaltrack.metrics.measure import Rules

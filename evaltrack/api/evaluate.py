@@ -19,13 +19,13 @@ from evaltrack.api.local_commands import save_command
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import left_out_words, log_reports, model_words, run_notes
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError
-from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import Gathering, Progress, Silent
 from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.run_warnings import RunWarnings
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.golden.reader import golden_name
 from evaltrack.golden.selection import FailedQuestions, Selection
 from evaltrack.judges.own_scores import Functions
@@ -38,7 +38,6 @@ from evaltrack.records.response import TraceHome
 from evaltrack.system.processes import Stop
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.parents import Kind, end_parent
-from evaltrack.tracking.patience import few_retries
 from evaltrack.tracking.reader import find_evaluation, named_evaluation, read_rows, read_run_table
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
@@ -52,6 +51,7 @@ from evaltrack.tracking.runs import (
     open_run,
     reopen_run,
 )
+from evaltrack.tracking.server_retries import few_retries
 from evaltrack.tracking.store import Store, StoreAddress
 from evaltrack.tracking.writer import RunWriter
 

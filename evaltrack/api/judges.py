@@ -12,9 +12,9 @@ from evaltrack.api.local_commands import settings_to_repeat
 from evaltrack.compare.judges import COUNTED, SCALES, JudgesAgreement, Replay, Replayed, Values, agreement_of
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
-from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.evaluation.plan import open_cache, open_judges
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.judges import judge_names
 from evaltrack.judges.recorded import RecordedJudge
 from evaltrack.metrics.aggregate import Ledger

@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import Command, EvaluationConfig
+from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.records import Signature
 from evaltrack.system.files import NotPrivateError, check_owner, make_private_folder, replace_file, state_folder
 

@@ -18,8 +18,8 @@ from evaltrack.api.run_eval import chosen_settings, run_eval
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.errors import EvaltrackError, UsageError
-from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import OF_TARGET
 from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.records.stored_row import StoredRow

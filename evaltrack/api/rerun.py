@@ -1,4 +1,4 @@
-"""Reruns changed questions with the candidate's own target and judges, as saved on this machine."""
+"""Reruns questions with the candidate's saved target and judges, to distinguish broken questions from flaky ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from evaltrack.api.local_commands import command_to_repeat
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.reruns import Answer
 from evaltrack.errors import TrackingError, UsageError
-from evaltrack.evaluation.config import Command
 from evaltrack.evaluation.plan import Plan, planned
+from evaltrack.evaluation.settings import Command
 from evaltrack.metrics.aggregate import Ledger
 from evaltrack.records import Row
 from evaltrack.records.amount import count

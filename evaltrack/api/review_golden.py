@@ -1,4 +1,4 @@
-"""Reviews a golden set: shows each question with retrieved chunks, and writes each action to the file at once."""
+"""Holds a golden set under review for the page: returns questions with chunks, and writes each action at once."""
 
 from __future__ import annotations
 

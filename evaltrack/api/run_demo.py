@@ -10,8 +10,8 @@ from evaltrack.api.baselines import set_baseline
 from evaltrack.api.progress_bar import ProgressChoice
 from evaltrack.api.run_eval import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.tracking.baselines import get_baseline as stored_baseline
 from evaltrack.tracking.store import choose_experiment, connect

@@ -1,4 +1,4 @@
-"""Evaluates a target on a golden set, and resumes an interrupted evaluation, with plain Python arguments."""
+"""Defines the public calls `run_eval` and `resume_run`, which take settings as keyword arguments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from evaltrack.api.evaluate import evaluate_golden
 from evaltrack.api.progress_bar import ProgressChoice
 from evaltrack.api.write_golden import golden_file
 from evaltrack.errors import Guide, UsageError
-from evaltrack.evaluation.config import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import command_to_resume, run_to_resume
+from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.tracking.store import StoreAddress, check_is_there
@@ -53,8 +53,8 @@ def run_eval(
         ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives progress. True draws a bar, or writes lines outside a terminal; False shows nothing; None
             draws a bar in a notebook.
-        **settings: The settings of the evaluation, described in `evaltrack.evaluation.config.EvaluationConfig`, such as
-            `k`, `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in
+        **settings: The settings of the evaluation, described in `evaltrack.evaluation.settings.EvaluationConfig`, such
+            as `k`, `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in
             USD per million tokens. A judge or a score is a name, or a function of a question and a response, which is
             called in this process.
 

@@ -13,9 +13,9 @@ from evaltrack.api.evaluate import check_evaluation, ended_parent, evaluate_plan
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_eval import chosen_settings
 from evaltrack.errors import BadLinesError, GoldenError, UsageError
-from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.plan import Plan, check_measurable, named_target, planned
 from evaltrack.evaluation.result import RunResult, SetResults
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges import judge_names
 from evaltrack.judges.own_scores import Functions

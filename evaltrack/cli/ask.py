@@ -13,7 +13,7 @@ import click
 from evaltrack.cli.options import from_caller, output_option, settings_options
 from evaltrack.cli.output import print_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, UsageError
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 
 if TYPE_CHECKING:

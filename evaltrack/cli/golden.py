@@ -95,7 +95,7 @@ def _corpus_of_settings() -> str | None:
 
 def _target_of_runs() -> str | None:
     """Return the target of `evaltrack run` if it is a `bm25:` target, which names its corpus."""
-    from evaltrack.evaluation.config import EvaluationConfig
+    from evaltrack.evaluation.settings import EvaluationConfig
     from evaltrack.evaluation.settings_sources import settings_of
 
     target = settings_of(EvaluationConfig, {}).target

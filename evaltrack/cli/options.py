@@ -1,4 +1,4 @@
-"""Defines options that several commands share, and reads their defaults from the settings file."""
+"""Makes click options from settings records, which hold their help and defaults, and reads the settings file."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from evaltrack.cli.options import (
 )
 from evaltrack.cli.output import print_result_as, result_is_in, say, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 
 if TYPE_CHECKING:
     from evaltrack.evaluation.result import RunResult

@@ -46,7 +46,7 @@ def _option(match: re.Match[str]) -> str:
 
 def _options() -> dict[str, str]:
     from evaltrack.compare.gate import ComparisonConfig
-    from evaltrack.evaluation.config import EvaluationConfig
+    from evaltrack.evaluation.settings import EvaluationConfig
     from evaltrack.records.config import traits
 
     fields = [*EvaluationConfig.model_fields.items(), *ComparisonConfig.model_fields.items()]

@@ -35,7 +35,7 @@ from evaltrack.targets.processes import InterruptedCallError, asked_twice
 from evaltrack.targets.threads import aside
 
 if TYPE_CHECKING:
-    from evaltrack.evaluation.config import EvaluationConfig
+    from evaltrack.evaluation.settings import EvaluationConfig
 
 Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
 T = TypeVar("T")

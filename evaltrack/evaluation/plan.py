@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evaltrack import __version__
 from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.ask import evaluator_of
-from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
+from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import JudgeFunctions, Models, judge_names, open_faithfulness_judge, open_judge
@@ -241,7 +241,7 @@ class Plan:
         notes = [note for each in self._opened for note in each.notes]
         notes += self.notes_on_others
         if drafts := self.golden.stats.drafts:
-            notes.append(f"{count(drafts, 'draft')} of the golden setleft out, as they are not confirmed")
+            notes.append(f"{count(drafts, 'unconfirmed draft')} of the golden set left out")
         if (unheard := self.golden.stats.with_history) and not self.target.takes_history:
             those = f"{count(unheard, 'question')} {verb(unheard, 'has', 'have')}"
             notes.append(f"{those} a `history`; the target does not take one and got the question only")

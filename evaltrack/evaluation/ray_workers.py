@@ -20,9 +20,9 @@ from typing import Any
 from evaltrack import __version__
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator, evaluator_of
-from evaltrack.evaluation.config import Command
 from evaltrack.evaluation.loop import close_all
 from evaltrack.evaluation.plan import open_named
+from evaltrack.evaluation.settings import Command
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Closable, Question, Row
 from evaltrack.targets import open_target

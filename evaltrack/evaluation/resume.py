@@ -13,9 +13,9 @@ from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journal, read_command, state_folder
 from evaltrack.evaluation.plan import Plan
+from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.run import CODE, CORPUS, last_state
 from evaltrack.system.files import NotPrivateError, check_owner

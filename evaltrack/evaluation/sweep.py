@@ -23,8 +23,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from evaltrack import __version__
 from evaltrack.compare.ranking import check_metric
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.plan import open_judges, planned
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import parsed_toml
 from evaltrack.golden.importing.table import read_yaml
 from evaltrack.golden.reader import GoldenSet, open_golden

@@ -1,4 +1,4 @@
-"""Judges answers with an LLM that returns strict, structured verdicts.
+"""Judges an answer with an LLM: accuracy, completeness and relevance, or that a negative question was declined.
 
 The prompts are text files in this folder.
 """

@@ -1,4 +1,4 @@
-"""Reads JSON written by people strictly, with errors that say what is wrong, where, and how to fix it."""
+"""Reads and writes JSON. Files of people are read strictly, with errors that say what is wrong, where, and the fix."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.system import retries
-from evaltrack.tracking.patience import few_retries
+from evaltrack.tracking.server_retries import few_retries
 from evaltrack.tracking.store import Store, find_run, own_words, tracking_errors
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from evaltrack.errors import UsageError
 from evaltrack.golden.lines import record_of
 from evaltrack.records import Question
 from evaltrack.tracking.mlflow_private import dataset_records_reader, tracing_client
-from evaltrack.tracking.patience import few_retries, persist, reason
+from evaltrack.tracking.server_retries import few_retries, persist, reason
 from evaltrack.tracking.store import Store, pages, tracking_errors
 
 REGISTERED_QUESTIONS = 1000

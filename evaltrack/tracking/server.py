@@ -9,7 +9,7 @@ from typing import Any
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
-from evaltrack.tracking.patience import is_http
+from evaltrack.tracking.server_retries import is_http
 from evaltrack.tracking.store import connect
 
 CHAT_PATH = "/gateway/mlflow/v1"

@@ -22,7 +22,7 @@ from evaltrack.privacy.addresses import shown_url
 from evaltrack.system import retries
 from evaltrack.system.files import NotPrivateError, make_private_folder, replace_file, state_folder
 from evaltrack.tracking.mlflow_private import make_tables
-from evaltrack.tracking.patience import client_of, few_retries, is_http, is_web_page, reason
+from evaltrack.tracking.server_retries import client_of, few_retries, is_http, is_web_page, reason
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -25,7 +25,7 @@ from evaltrack.records.stored_row import StoredRow, StoredSource
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.system import retries
 from evaltrack.tracking.mlflow_private import forget_server_version, tracing_client
-from evaltrack.tracking.patience import Persistent, has_wire, persist, spans_file
+from evaltrack.tracking.server_retries import Persistent, has_wire, persist, spans_file
 from evaltrack.tracking.store import Store, pages, tracking_errors
 
 if TYPE_CHECKING:

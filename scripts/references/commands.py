@@ -8,7 +8,7 @@ import click
 
 from evaltrack.cli import cli
 from evaltrack.compare.gate import ComparisonConfig
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 from scripts.references.markdown import prose, table
 
 HEAD = """# Commands

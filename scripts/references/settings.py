@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evaltrack.compare.gate import ComparisonConfig
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.records.config import Config, cure, traits
 from scripts.references.markdown import table
 

@@ -7,7 +7,7 @@ from types import UnionType
 from typing import Union, get_args, get_origin
 
 from evaltrack.compare.gate import ComparisonConfig
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.records.config import Config
 
 HEAD = '''"""Settings as keyword arguments, for editors and type checkers; written by `scripts/write_reference.py`."""

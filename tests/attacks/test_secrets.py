@@ -136,7 +136,7 @@ def test_values_of_queries_are_not_shown_by_doctor(
 
 
 def test_values_of_queries_are_in_no_hint_and_no_link() -> None:
-    from evaltrack.tracking.patience import reason
+    from evaltrack.tracking.server_retries import reason
     from evaltrack.tracking.store import Store
 
     for uri in (f"postgresql://h/db?password={PASSWORD}", f"https://host/api?sig={PASSWORD}"):

@@ -14,7 +14,7 @@ from evaltrack.cli.compare import compare
 from evaltrack.cli.run import run
 from evaltrack.cli.wording import with_options
 from evaltrack.compare.gate import ComparisonConfig
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.records.config import Config, traits
 from tests.conftest import few_questions
 from tests.in_process import called

@@ -8,8 +8,8 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import REASON_LIMIT
-from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.plan import planned
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import OwnScore, OwnValues, Question, Response, Row, Scorer
 from tests.actors import evaluator, failing, instant, questions

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.plan import planned
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.records import Row
 from tests.files import put
 

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.plan import check_engine, planned
 from evaltrack.evaluation.ray_workers import RowWorker, environment_of
+from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.records import Row
 from evaltrack.tracking.rows_reader import read_table
 from evaltrack.tracking.store import connect

@@ -10,7 +10,7 @@ from evaltrack.api.ask_target import ask_target
 from evaltrack.api.run_eval import run_eval
 from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import read_settings, settings_of
 from tests.conftest import few_questions
 from tests.files import data

@@ -18,8 +18,8 @@ from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row
 from evaltrack.system.files import user_name
-from evaltrack.tracking.patience import reason
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
+from evaltrack.tracking.server_retries import reason
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import TraceCounts, read_counts
 from evaltrack.tracking.writer import RunWriter

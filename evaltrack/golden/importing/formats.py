@@ -1,4 +1,4 @@
-"""Detects and reads the formats that can be imported: tables by presets; promptfoo, TREC and BEIR by parsers."""
+"""Detects and reads formats to import: Ragas, DeepEval and other tables by `presets.toml`; promptfoo, TREC and BEIR."""
 
 from __future__ import annotations
 

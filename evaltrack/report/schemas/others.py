@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from evaltrack.compare.ranking import ContenderMean, CostUnit, ReferenceKind
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.findings import Finding
 from evaltrack.judges.cache import CacheSize

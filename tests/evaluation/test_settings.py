@@ -12,7 +12,7 @@ from annotated_types import Ge, Le
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import Prices

@@ -17,8 +17,8 @@ from sqlalchemy.exc import DBAPIError
 from evaltrack.errors import TrackingError
 from evaltrack.system import retries
 from evaltrack.system.retries import NAMED_AT_ONCE, Policy
-from evaltrack.tracking.patience import LOGIN, UNICODE, broke_off, is_web_page, no_reply, reason
 from evaltrack.tracking.runs import Dataset, log_dataset
+from evaltrack.tracking.server_retries import LOGIN, UNICODE, broke_off, is_web_page, no_reply, reason
 from evaltrack.tracking.store import Store, connect, own_words, tracking_errors
 from tests.faulty_proxy import Rules, proxy_thread
 
