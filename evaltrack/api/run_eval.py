@@ -54,9 +54,9 @@ def run_eval(
         progress: Receives progress. True draws a bar, or writes lines outside a terminal; False shows nothing; None
             draws a bar in a notebook.
         **settings: The settings of the evaluation, described in `evaltrack.evaluation.settings.EvaluationConfig`, such
-            as `k`, `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in
-            USD per million tokens. A judge or a score is a name, or a function of a question and a response, which is
-            called in this process.
+            as `k`, `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices
+            in USD per million tokens. A judge or a score is a name, or a function of a question and a response, which
+            is called in this process.
 
     Inside ``with mlflow.start_run():`` the run is nested in the active one.
 

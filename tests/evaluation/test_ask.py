@@ -281,8 +281,8 @@ def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
 @pytest.mark.parametrize(
     ("panel", "shown"),
     [
-        ([], "judge_error: the judge returned NoneType, which is no Verdict"),
-        ([Opinion()], "judge_error: silent: the judge returned NoneType, which is no Verdict"),
+        ([], "judge_error: the judge returned NoneType, not a Verdict"),
+        ([Opinion()], "judge_error: silent: the judge returned NoneType, not a Verdict"),
     ],
     ids=["alone", "in a panel"],
 )

@@ -126,7 +126,7 @@ def test_all_that_is_wrong_is_in_one_error() -> None:
         "`tag=`: `mlflow.user` begins as a tag of mlflow does",
         "`tag=`: `evaltrack.x` begins as a tag of evaltrack does",
         "`note=`: has 4,000 characters",
-        "`note=`: holds half of a surrogate pair, which is no text",
+        "`note=`: holds half of a surrogate pair, which is not text",
     ]
 
 
