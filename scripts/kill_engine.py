@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kill the workers and the driver of evaluations on Ray again and again, and check what comes out.
+"""Kill the workers and the driver of evaluations on Ray again and again, and check the results.
 
 `evaltrack run --set engine=ray --resume auto` is started; at random moments a worker, or the driver with all that it
-started, is killed with SIGKILL. After a driver's death the run is gone on with. At the end its rows and metrics must be
+started, is killed with SIGKILL. After the death of a driver the run is resumed. At the end its rows and metrics must be
 those of an evaluation in one process that nobody killed, to the last bit, and no more than the questions in flight at
 each kill may be asked or paid for twice. There is no verdict cache, so that the journal alone protects what was paid.
-The judge is a scripted OpenAI server in a process of its own, which counts its calls.
+The judge is a scripted OpenAI server in its own process, which counts its calls.
 
     python scripts/kill_engine.py --kills 20 --questions 400 --seed 0
 

@@ -145,11 +145,11 @@ class Chain:
         return True
 
     def kept(self) -> int:
-        """How many rows are in the journal."""
+        """Return the number of rows in the journal."""
         return max(map(_rows_in, (self.folder / "state").glob("*.sqlite")), default=0)
 
     def phase(self, before: int, questions: int) -> str:
-        """Where a kill came, by what was in the journal before and is now."""
+        """Return the phase of a kill, by the rows in the journal before and now."""
         kept = self.kept()
         return "logging" if kept == questions else "asking" if kept > before else "start"
 
@@ -238,7 +238,7 @@ def _runs(store: Store, experiment: str) -> list[Any]:
 
 
 def num_calls(base_url: str) -> int:
-    """How many calls the judge's server has answered."""
+    """Return the number of calls that the judge's server has answered."""
     with urllib.request.urlopen(f"{base_url}/stats", timeout=30) as response:  # noqa: S310 - our own server
         return int(json.load(response)["calls"])
 
