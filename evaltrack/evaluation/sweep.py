@@ -33,6 +33,7 @@ from evaltrack.judges.own_scores import asks_judge
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
+from evaltrack.records.base import Text
 from evaltrack.records.config import did_you_mean
 from evaltrack.records.run import MAX_K
 
@@ -77,7 +78,7 @@ class SweepTarget(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     target: str | Annotated[Callable[..., Any], Field(json_schema_extra={})]
-    name: str = Field("", max_length=200, description="Name in tables.  [default: the target's name]")
+    name: Text = Field("", max_length=200, description="Name in tables.  [default: the target's name]")
     settings: dict[str, Setting] = Field({}, description="Settings for this target only; a list names values to try.")
 
 
@@ -87,7 +88,7 @@ class SweepFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     golden: str = Field(min_length=1, description="The golden set, .jsonl or .json.")
-    name: str = Field("", max_length=200, description="Name of the parent run.  [default: golden set and sweep]")
+    name: Text = Field("", max_length=200, description="Name of the parent run.  [default: golden set and sweep]")
     targets: Annotated[list[SweepTarget], BeforeValidator(_targets)] = Field(
         [SweepTarget(target="auto")],
         min_length=1,

@@ -419,11 +419,11 @@ def test_another_setting_or_corpus_is_not_asked(made: Made) -> None:
 
 
 def test_trials_of_a_saved_baseline_are_a_record(store_uri: str, tmp_path: Path) -> None:
-    candidate, before = pair(store_uri, tmp_path, {"a": [False]}, trials=5)
+    candidate, before = pair(store_uri, tmp_path, {"a": [False]}, trials=3)
     (path := tmp_path / "saved.json").write_text("".join(run_json(before)))
     found = compare_runs(candidate.run_id, baseline_file=path, tracking_uri=store_uri, log=False)
     rerun = found.reruns.by_id["a"]
-    assert (rerun.state, rerun.record_passed, rerun.record_trials) == ("confirmed", 5, 5)
+    assert (rerun.state, rerun.record_passed, rerun.record_trials) == ("confirmed", 3, 3)
 
 
 def test_runs_of_another_system_are_no_record(store_uri: str, tmp_path: Path) -> None:

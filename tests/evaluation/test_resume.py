@@ -771,7 +771,7 @@ def test_a_comparison_does_not_pass_over_a_newer_run_that_was_killed(fresh: Proj
     runs = [run_eval("golden.jsonl", target="python:mine:ask", judge="none", experiment="kept") for _ in range(2)]
     assert cli("baseline", "set", runs[0].run_id)[0] == 0
     before = fresh.asked.total()
-    with fresh.started("run", *BASE, takes=0.15) as process:
+    with fresh.started("run", *BASE, takes=2) as process:
         fresh.wait_for(before + 8, process)
         assert cli("compare", "--no-log", "--experiment", "kept")[0] == 0
         process.send_signal(signal.SIGKILL)

@@ -92,6 +92,11 @@ def test_all_mistakes_are_one_error() -> None:
         ("a.toml", "golden = ", "is not TOML"),
         ("a.toml", b"golden = '\xff'", "is not TOML"),
         ("a.toml", "a = " + "[" * 5000, "cannot be read as TOML"),
+        (
+            "a.json",
+            r'{"golden": "g.jsonl", "targets": [{"target": "bm25:docs", "name": "\ud800"}]}',
+            "half of a surrogate",
+        ),
         ("a.txt", "", "its name must end in .yaml, .yml, .json, .toml"),
     ],
 )

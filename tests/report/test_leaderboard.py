@@ -98,7 +98,7 @@ def test_markdown_is_a_table_with_a_line_for_each() -> None:
 
 
 def test_foreign_names_are_only_text() -> None:
-    made = board(EVIL)
+    made = board(EVIL.replace("\ud800", ""))  # a sweep refuses such a name
     page = leaderboard_html(made, EVIL)
     read = Page(page)
     assert read.every("script") == []
