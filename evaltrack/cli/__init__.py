@@ -19,7 +19,7 @@ import click
 
 from evaltrack import __version__
 from evaltrack.cli.output import code_after_output, commandless_output, is_file
-from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, BadLinesError, EvaltrackError, UsageError
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, BadLinesError, EvaltrackError, UsageError, printable
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.system.processes import OTHERS
 
@@ -175,7 +175,8 @@ def _run(arguments: list[str] | None) -> int:
         message = str(error)
         if isinstance(error, BadLinesError) and is_file(sys.stderr):
             message = "\n".join(error.problems)  # a log file gets all problems
-        click.secho(f"Error: {shown_text(with_options(message))}", err=True, fg="red")
+        shown = "\n".join(map(printable, with_options(message).split("\n")))
+        click.secho(f"Error: {shown_text(shown)}", err=True, fg="red")
         if error.guide:
             click.echo(error.guide.reference, err=True)
         return error.exit_code

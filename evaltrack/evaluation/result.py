@@ -92,7 +92,7 @@ class RunResult:
         what = "judged, so that no question passed or failed" if self.totals["judge_errors"] else "measured"
         others = "" if failed == num_questions else ", and the retrieval of the others was not measured"
         errors = Counter(row.error for row in self.read_rows() if row.error).most_common(1)
-        example = f"; most often: {errors[0][0][:300]}" if errors else ""
+        example = f"; most often: {' '.join(errors[0][0].split())[:300]}" if errors else ""
         those = f"{failed:,} of {count(num_questions, 'question')} ended in errors"
         return f"nothing could be {what}: {those}{others}{example}"
 

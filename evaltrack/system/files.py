@@ -187,7 +187,8 @@ def check_result_file(path: Path, setting: str = "", reads: Iterable[str] = ()) 
         UsageError: it is a folder, it or its folder cannot be written to, or it is one of the files that are read.
     """
     there = [each for each in reads if os.path.exists(each)]  # noqa: PTH110 - raises for no text
-    if os.path.exists(path) and any(map(path.samefile, there)):  # noqa: PTH110
+    real = Path(os.path.realpath(path))  # also without a missing folder that the path enters and leaves
+    if os.path.exists(real) and any(map(real.samefile, there)):  # noqa: PTH110
         raise UsageError(f"{path}: is read here, and would be written over; name another file")
     try:
         obstacle = _obstacle(path)

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaltrack.records import Response, Source
-from evaltrack.records.base import as_key
+from evaltrack.records.base import as_key, without_halves
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.json_text import MAX_DEPTH, kind_of, too_deep
 from evaltrack.records.response import plain, read_usage, unread_counts
@@ -61,8 +61,12 @@ def as_response(value: object) -> Response:
     refuse_error(plain(value))
     try:
         response = _read(value)
-        for place, call in enumerate(value.tool_calls if isinstance(value, Response) else ()):
-            _as_json(call.arguments, f"tool_calls.{place}.arguments")
+        if isinstance(value, Response):
+            calls = (
+                call.model_copy(update={"arguments": _as_json(call.arguments, f"tool_calls.{place}.arguments")})
+                for place, call in enumerate(value.tool_calls)
+            )
+            response = value.model_copy(update={"tool_calls": tuple(calls)}) if value.tool_calls else value
     except ValidationError as error:
         raise InvalidResponseError(_explain(error)) from None
     except RecursionError:
@@ -220,7 +224,8 @@ def _as_json(value: object, place: str) -> Any:
         InvalidResponseError: they cannot be written as JSON, so a row could not store them.
     """
     try:
-        made = from_json(json.dumps(value, allow_nan=False, default=_plain_item))
+        text = json.dumps(value, allow_nan=False, default=_plain_item, ensure_ascii=False)
+        made = from_json(without_halves(text))
     except (TypeError, ValueError) as error:
         raise InvalidResponseError(f"{place}: cannot be stored as JSON: {error}") from None
     if too_deep(made):

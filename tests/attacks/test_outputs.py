@@ -137,7 +137,7 @@ def test_no_file_that_a_run_reads_is_written_over(tmp_path: Path, monkeypatch: p
         Path(name).write_text(text)
     Path("link.json").symlink_to(read)
     named = {"judge": "recorded:verdicts.jsonl", "scores": "json_schema:schema.json"}
-    for name in (read, "link.json"):
+    for name in (read, "link.json", f"missing/../{read}"):
         with pytest.raises(UsageError, match=r"is read here, and would be written over; name another file"):
             run_eval("gold.jsonl", target="recorded:answers.jsonl", evaluation_json=name, progress=False, **named)
     assert {name: Path(name).read_text() for name in held} == held

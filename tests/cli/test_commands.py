@@ -28,6 +28,7 @@ FILES = {
     "two.jsonl": GOOD + '{"id": 2, "question": "b?", "expected_chunks": []}\n',
     "one.answers": '{"id": 1, "answer": "b", "sources": ["a"]}\n',
     "other.answers": '{"id": "other", "sources": []}\n',
+    "escaped.answers": '{"id": 1, "error": "\\u001b]0;x\\u0007\\nnext"}\n',
     "verdicts": '{"id": "other", "accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 1,'
     ' "reasoning": "So."}',
     "loud.py": "print('loaded')\ndef ask(question):\n    print('asked')\n    return ['a']\n",
@@ -69,6 +70,7 @@ def test_the_table_has_no_colours_off_a_terminal(store_uri: str, folder: Path) -
     [
         ("none.jsonl", 2, ["Error: none.jsonl: no such file; name a golden set", Guide.GOLDEN_FILE.reference]),
         ("good.jsonl -t recorded:other.answers", 3, ["nothing could be measured: 1 of 1 question ended in errors"]),
+        ("good.jsonl -t recorded:escaped.answers", 3, ["the file recorded: \ufffd]0;x\ufffd next\n"]),
         (
             "good.jsonl -t recorded:one.answers --judge recorded:verdicts",
             3,
