@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import jmespath
 from jmespath.exceptions import JMESPathError
+from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.file import MAX_QUESTION_BYTES
@@ -57,6 +58,8 @@ PASSAGE_TEXTS = ("text", "content", "page_content", "quote")
 REFUSED = {"should_refuse", "should_abstain", "unanswerable", "is_unanswerable", "is_impossible"}
 ANSWERED = {"answerable", "is_answerable"}
 """Columns that say if a question is a negative."""
+
+_BOOL = TypeAdapter(bool)
 
 Line: TypeAlias = dict[str, Any]
 """The fields of one golden line."""
@@ -377,8 +380,9 @@ class _Line:
     def _decide_negative(self) -> None:
         """Let a column that says if the question is a negative override contradicting expectations."""
         column = next((each for each in self.row if each.lower() in REFUSED | ANSWERED), "")
-        said = {"true": True, "1": True, "false": False, "0": False}.get(str(self.row.get(column)).strip().lower())
-        if said is None:
+        try:
+            said = _BOOL.validate_python(str(self.row.get(column)).strip().removesuffix(".0"))
+        except ValidationError:
             return
         is_negative = said == (column.lower() in REFUSED)
         given = [name for name in EXPECTATIONS if name in self.fields]
