@@ -163,6 +163,9 @@ def trial_counts(frame: pd.DataFrame, end: str) -> Mapping[str, tuple[int, int]]
 _NUMBER = re.compile(r"(?<!\d)(?<!HTTP )(?<!status )(?<!status code )\d+")
 """A number in a message, except the status of a response: 500 is a different error than 503."""
 
+_ECHO = re.compile(r'"input": [^}…]*')
+"""The part of a request that FastAPI repeats in its error."""
+
 
 @dataclass(frozen=True)
 class ErrorCount:
@@ -174,8 +177,11 @@ class ErrorCount:
 
 
 def message_kind(message: str) -> str:
-    """Return the message with `#` for numbers that may vary, such as a port or seconds. An HTTP status is kept."""
-    return _NUMBER.sub("#", message)
+    """Return the message without an echo of the request, and with `#` for numbers that may vary, such as a port.
+
+    An HTTP status is kept.
+    """
+    return _NUMBER.sub("#", _ECHO.sub("", message))
 
 
 def error_counts(frame: pd.DataFrame) -> tuple[ErrorCount, ...]:

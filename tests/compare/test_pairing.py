@@ -50,9 +50,12 @@ def test_questions_are_paired_by_id_in_the_order_of_the_candidate(was: list[Stor
         ("HTTP 503", "HTTP 500", False),
         ("status 429: slow down", "status 401: slow down", False),
         ("HTTP 503 after 2 s", "HTTP 503 after 30 s", True),
+        ('422: {"msg": "No", "input": {"q": "a…; cure', '422: {"msg": "No", "input": {"q": "b…; cure', True),
+        ('422: {"msg": "No", "input": {"q": "a?"}}; cure', '422: {"msg": "No", "input": {"q": "b?"}}; cure', True),
+        ('status 422: {"msg": "No", "input": "a"}', 'status 422: {"msg": "Bad", "input": "a"}', False),
     ],
 )
-def test_numbers_make_no_other_error_but_the_status_of_a_response(one: str, other: str, alike: bool) -> None:
+def test_numbers_and_echoes_make_no_other_error_but_the_status_of_a_response(one: str, other: str, alike: bool) -> None:
     assert (message_kind(one) == message_kind(other)) is alike
     frame = pd.DataFrame({"error_b": [one, other, one], "error_c": [None] * 3})
     found = [(each.side, each.message, each.count) for each in error_counts(frame)]
