@@ -81,6 +81,8 @@ def named_target(
     Raises:
         UsageError: it cannot be opened, or a setting is for other targets.
     """
+    if settings.target_error and (callable(target) or str(target).startswith("python:")):
+        raise UsageError("`target_error=` is for servers and programs; a function returns its failure as `error`")
     if target is None or isinstance(target, str):
         name = target or default_target(golden.path, golden.stats.domains)
         if (settings.workers != 1 or settings.target_memory) and not name.startswith(OF_PROCESSES):

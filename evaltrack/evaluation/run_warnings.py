@@ -229,7 +229,7 @@ class UnreadFailures:
             fields = shown_text(first_of(names, SHOWN))
             empty = f"{count(number, 'response')} ({self._questions}) {verb(number, 'is', 'are')} empty but for fields"
             telling = next((name for name in names if TELLING.search(name)), names[0])
-            cure = f"where these say that the target failed, name one: `target_error={shown_text(telling)}`"
+            cure = f"where these say that the target failed, return `error` or set `target_error={shown_text(telling)}`"
             yield f"{empty} that are not read: {fields}; {cure}"
 
 

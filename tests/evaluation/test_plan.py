@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.settings import EvaluationConfig
@@ -77,3 +78,13 @@ def test_what_costs_nothing_to_make_again_is_not_kept(target: Any, judge: str, l
     with closing(Journal(tmp_path / "state" / "run.sqlite", {})) as journal:
         assert journal.reuse.num_rows == lines
     assert [row.passed for row in rows] == [True] * 3
+
+
+@pytest.mark.parametrize("target", [lambda question: ["a"], "python:app:ask"])
+def test_a_function_has_one_field_for_its_failure(target: Any, tmp_path: Path) -> None:
+    settings = EvaluationConfig.of(judge="none", target_error="message")
+    with (
+        pytest.raises(UsageError, match="a function returns its failure as `error`"),
+        planned(golden_set(tmp_path, {}), settings, target),
+    ):
+        pass
