@@ -366,6 +366,9 @@ class ProgressTag:
             _log.debug("the progress of run %s was not recorded", self._run_id, exc_info=True)
 
     def close(self) -> None:
-        """Wait briefly for a write in progress."""
+        """Wait briefly for a write in progress, and remove the tag if every question is finished."""
         if self._thread is not None:
             self._thread.join(PROGRESS_SECONDS)
+            if self._done >= self._total and not self._thread.is_alive():
+                with suppress(Exception):
+                    self._store.client.delete_tag(self._run_id, PROGRESS_TAG)
