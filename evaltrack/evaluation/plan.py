@@ -407,7 +407,10 @@ def planned(
     if settings.evaluation_json:
         named = (target if isinstance(target, str) else "", *settings.judge, *settings.scores)
         reads = [golden_path, *(each.partition(":")[2].partition("?")[0] for each in named)]
-        check_result_file(Path(settings.evaluation_json), "evaluation_json", reads)
+        written = Path(settings.evaluation_json)
+        check_result_file(written, "evaluation_json", reads)
+        if written.is_file() and written.suffix != ".json":  # it may be the code of a target, or a database
+            raise UsageError(f"`evaluation_json={written}`: exists and is not a .json file; name another file")
 
     def opened_target(declared: tuple[OwnScore, ...]) -> Target:
         nonlocal target_name, criteria

@@ -141,3 +141,13 @@ def test_no_file_that_a_run_reads_is_written_over(tmp_path: Path, monkeypatch: p
         with pytest.raises(UsageError, match=r"is read here, and would be written over; name another file"):
             run_eval("gold.jsonl", target="recorded:answers.jsonl", evaluation_json=name, progress=False, **named)
     assert {name: Path(name).read_text() for name in held} == held
+
+
+@pytest.mark.parametrize("name", ["app.py", "mlflow.db"])
+def test_no_code_and_no_database_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gold.jsonl").write_text('{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n')
+    Path(name).write_text("kept")
+    with pytest.raises(UsageError, match=rf"`evaluation_json={name}`: exists and is not a .json file; name another"):
+        run_eval("gold.jsonl", target=lambda _question: ["a"], evaluation_json=name, progress=False)
+    assert Path(name).read_text() == "kept"
