@@ -7,7 +7,7 @@ import os
 import signal
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import mlflow
@@ -150,6 +150,17 @@ def test_a_new_store_has_all_its_tables_or_is_not_there(tmp_path: Path, end: sig
     assert not (tmp_path / "mlflow.db").exists()
     assert part.exists() == (end == signal.SIGKILL)
     assert connect(uri).client.search_experiments()
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("mlflow.db")] == ["mlflow.db"]
+
+
+def test_commands_that_start_at_once_share_a_new_store(tmp_path: Path) -> None:
+    """One makes the tables while the others wait."""
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    code = f"from evaltrack.tracking.store import connect; connect({uri!r}).client.search_experiments()"
+    with ExitStack() as started:
+        made = [started.enter_context(WarmProcess(("-c", code), tmp_path, os.environ)) for _ in range(4)]
+        said = [process.communicate()[1] for process in made]
+    assert ([process.returncode for process in made], [text for text in said if "rror" in text]) == ([0] * 4, [])
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("mlflow.db")] == ["mlflow.db"]
 
 
