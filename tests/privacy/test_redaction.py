@@ -33,7 +33,7 @@ def test_of_a_text_on_which_a_pattern_does_not_end_nothing_is_left(monkeypatch: 
     assert redactor.text("so aa") == f"so {MARK}"
 
 
-@pytest.mark.parametrize(("pattern", "said"), [("(", "is no regular expression"), ("x*", "matches the empty text")])
+@pytest.mark.parametrize(("pattern", "said"), [("(", "is not a regular expression"), ("x*", "matches the empty text")])
 def test_a_pattern_that_cannot_be_meant_is_refused(pattern: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         Redactor([pattern])
