@@ -14,6 +14,7 @@ from evaltrack.compare.run_differences import RunDifference, about_answers
 from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison_words import (
+    MEANINGS,
     NO_CHANGE,
     TONES,
     MetricLine,
@@ -389,18 +390,6 @@ def _again_words(behind: Behind) -> str:
 
 # Counts and groups
 
-FATES: dict[Fate, str] = {
-    "broke": "passed before, fails now",
-    "fixed": "failed before, passes now",
-    "lost": "measured in the baseline, not in the candidate",
-    "lower score": "passes or fails as before",
-    "newly measured": "in the candidate, not in the baseline",
-    "higher score": "passes or fails as before",
-    "changed": "different answer, sources, texts or judge's reasoning; same result",
-    "identical": "answer, sources, texts and verdict are the same",
-}
-"""The meaning of each fate, for people."""
-
 LEGEND: tuple[Fate, ...] = ("lost", "lower score", "higher score", "newly measured", "changed")
 """The fates whose names need an explanation."""
 
@@ -417,7 +406,7 @@ def counts_words(comparison: Comparison) -> str:
 def count_parts(comparison: Comparison) -> list[tuple[str, str]]:
     """Return ``7 lower score`` and its meaning, for each fate that occurs. The count of broken questions may be 0."""
     return [
-        (f"{comparison.count(fate):,} {fate}", FATES[fate])
+        (f"{comparison.count(fate):,} {fate}", MEANINGS[fate])
         for fate in get_args(Fate)
         if comparison.count(fate) or (fate == "broke" and comparison.passing_compared)
     ]
@@ -428,7 +417,7 @@ def fates_legend(comparison: Comparison) -> str:
     meanings: dict[str, list[str]] = {}
     for fate in LEGEND:
         if comparison.count(fate):
-            meanings.setdefault(FATES[fate], []).append(fate)
+            meanings.setdefault(MEANINGS[fate], []).append(fate)
     lines = (f"{' and '.join(names)}: {meaning}." for meaning, names in meanings.items())
     return " ".join(f"{line[0].upper()}{line[1:]}" for line in lines)
 

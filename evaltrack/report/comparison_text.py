@@ -77,7 +77,7 @@ def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
         "by_fate": comparison.by_fate,
         "totals": {fate: comparison.count(fate) for fate in BY_URGENCY},
         "ways": comparison_words.WAYS,
-        "sections": [(fate, comparison_summary.FATES[fate]) for fate in BY_URGENCY if comparison.count(fate)],
+        "sections": [(fate, comparison_words.MEANINGS[fate]) for fate in BY_URGENCY if comparison.count(fate)],
     }
 
 

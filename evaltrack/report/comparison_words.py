@@ -194,6 +194,18 @@ def interval_words(metric: MetricDelta) -> str:
 
 # Questions
 
+MEANINGS: dict[Fate, str] = {
+    "broke": "passed before, fails now",
+    "fixed": "failed before, passes now",
+    "lost": "measured in the baseline, not in the candidate",
+    "lower score": "passes or fails as before",
+    "newly measured": "in the candidate, not in the baseline",
+    "higher score": "passes or fails as before",
+    "changed": "different answer, sources, texts or judge's reasoning; same result",
+    "identical": "answer, sources, texts and verdict are the same",
+}
+"""The meaning of each fate, for people."""
+
 WAYS: dict[Fate, str] = {
     "broke": "broke",
     "lost": "was lost",

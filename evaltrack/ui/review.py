@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from flask import Blueprint, Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
@@ -49,12 +50,8 @@ def review_app(review: GoldenReview, token: str) -> Flask:
 
     @pages.post("/act")
     def act() -> Response:
-        body = request.get_json()
-        if not isinstance(body, dict) or not isinstance(body.get("id"), str) or not isinstance(body.get("kind"), str):
-            abort(400, "not an action: it has no id or no kind")
+        body = _action()
         values = {name: value for name, value in body.items() if name in VALUES}
-        if not isinstance(values.get("grade"), int | None) or isinstance(values.get("grade"), bool):
-            abort(400, "the grade is not a whole number")
         outcome = review.act(body["id"], body["kind"], **values)
         return viewed(body["id"], str(body.get("query", "")), outcome)
 
@@ -72,6 +69,16 @@ def review_app(review: GoldenReview, token: str) -> Flask:
     for kind in (EvaltrackError, HTTPException):
         app.register_error_handler(kind, _explained)
     return app
+
+
+def _action() -> dict[str, Any]:
+    """Return the action in the body of the request. Aborts with 400 if it is not one."""
+    body = request.get_json()
+    if not isinstance(body, dict) or not isinstance(body.get("id"), str) or not isinstance(body.get("kind"), str):
+        abort(400, "not an action: it has no id or no kind")
+    if not isinstance(body.get("grade"), int | None) or isinstance(body.get("grade"), bool):
+        abort(400, "the grade is not a whole number")
+    return body
 
 
 def _with_headers(answer: Response) -> Response:

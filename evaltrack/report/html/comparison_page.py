@@ -10,7 +10,6 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.comparison_summary import (
-    FATES,
     change_sentence,
     count_parts,
     fates_legend,
@@ -19,6 +18,7 @@ from evaltrack.report.comparison_summary import (
 )
 from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
+    MEANINGS,
     group_flips,
     group_metrics,
     group_regressed,
@@ -167,7 +167,7 @@ def _later_fields(comparison: Comparison) -> dict[str, Any]:
 
 
 def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
-    meanings = {str(fate): meaning for fate, meaning in FATES.items()}
+    meanings = {str(fate): meaning for fate, meaning in MEANINGS.items()}
     head = {
         "title": shown(_title(comparison), 200),
         "k": _k(comparison),
