@@ -57,20 +57,17 @@ def set_baseline(
 
 def _find_run(store: Store, experiment_id: str, name: str | None) -> Run:
     """Return the run of this name, else the newest finished run of the golden set of this name, or of any set."""
-    golden = golden_name(name) if name else None
-    newest = newest_evaluation(store, experiment_id, golden)
+    golden, unknown = golden_name(name) if name else None, None
     if name and name == golden:
         try:
             return named_evaluation(store, name)
-        except UsageError:
-            if newest is None:
-                raise
-    if newest is None:
-        which = f" of golden set `{golden}`" if golden else ""
-        raise UsageError(
-            f"no finished run{which} to promote; evaluate first: evaltrack run GOLDEN", guide=Guide.BASELINE
-        )
-    return newest
+        except UsageError as error:
+            unknown = error
+    if newest := newest_evaluation(store, experiment_id, golden):
+        return newest
+    which = f" of golden set `{golden}`" if golden else ""
+    missing = f"no finished run{which} to promote; evaluate first: evaltrack run GOLDEN"
+    raise unknown or UsageError(missing, guide=Guide.BASELINE)
 
 
 def _may_vary(signature: Signature) -> bool:
