@@ -21,11 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+from typing import Any, NoReturn
 
 TASKKILL_SECONDS = 10
 
@@ -105,21 +101,6 @@ def release_free_memory() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # the C library is not glibc
             ctypes.CDLL(None).malloc_trim(0)
-
-
-def decoded_size(array: pa.Array) -> int:
-    """Return the bytes of an array with each repeated text written out."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(array.type):
-        lengths = pc.cast(pc.binary_length(array.dictionary), pa.int64())
-        return (pc.sum(lengths.take(array.indices)).as_py() or 0) + int(array.indices.nbytes)
-    if pa.types.is_list(array.type):
-        return decoded_size(array.flatten()) + int(array.offsets.nbytes)
-    if pa.types.is_struct(array.type):
-        return sum(map(decoded_size, array.flatten()))
-    return int(array.nbytes)
 
 
 def split_command(line: str) -> list[str]:

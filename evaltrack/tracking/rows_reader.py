@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from evaltrack.records.amount import count
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.records.verdict import MOST_SCORES, NAME_PATTERN
-from evaltrack.system.processes import decoded_size
+from evaltrack.system.parquet import claimed_sizes, decoded_size, read_metadata, text_columns
 from evaltrack.tracking.rows import (
     COLUMNS,
     GROUP_BYTES,
@@ -70,17 +70,15 @@ class RowsFile:
             if path.stat().st_size > FILE_BYTES:
                 raise DamagedError(f"it has {count(path.stat().st_size, 'byte')}")
             try:
-                metadata = pq.read_metadata(path)
+                metadata = read_metadata(path)
             except pa.ArrowInvalid:
                 raise DamagedError("it is not a Parquet file") from None
-            leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
-            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
             self._schema = metadata.schema.to_arrow_schema()
             self.own = _check_schema(path, self._schema)
             self._groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
             if metadata.num_rows > MAX_ROWS or any(not 0 <= group.num_rows <= GROUP_ROWS for group in self._groups):
                 raise DamagedError(f"it claims {count(metadata.num_rows, 'row')} in {count(len(self._groups), 'part')}")
-            self._file = pq.ParquetFile(path, metadata=metadata, read_dictionary=texts)
+            self._file = pq.ParquetFile(path, metadata=metadata, read_dictionary=text_columns(metadata))
         self.names = self._schema.names
         self.num_rows = int(metadata.num_rows)
 
@@ -120,10 +118,9 @@ class RowsFile:
         return table
 
     def _check_size(self, number: int, names: Collection[str]) -> None:
-        group, inside = self._groups[number], tuple(f"{name}." for name in names)
-        columns = [group.column(place) for place in range(group.num_columns)]
-        read = [c for c in columns if c.path_in_schema in names or c.path_in_schema.startswith(inside)]
-        size, values = sum(c.total_uncompressed_size for c in read), max((c.num_values for c in read), default=0)
+        group = self._groups[number]
+        sizes = claimed_sizes(group, tuple(names))
+        size, values = sum(size for size, _ in sizes), max((values for _, values in sizes), default=0)
         if size > LIMIT or values > GROUP_VALUES:
             raise DamagedError(
                 f"{group.num_rows:,} of its rows claim {count(size, 'byte')} and {count(values, 'value')}"

@@ -24,7 +24,7 @@ from evaltrack.golden.importing.values import is_empty, plain, shown
 from evaltrack.golden.words import plain_form
 from evaltrack.records.base import as_key
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
-from evaltrack.system.processes import decoded_size
+from evaltrack.system.parquet import claimed_sizes, decoded_size, read_metadata, text_columns
 
 MAX_UNPACKED_BYTES = 256 << 20
 """Maximum bytes of an unpacked Parquet table."""
@@ -292,16 +292,13 @@ def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
 
     read = size = 0
     try:
-        footer = pq.read_metadata(path)
-        leaves = [footer.schema.column(place) for place in range(len(footer.schema))]
-        if not leaves:  # pyarrow creates as many rows as the file claims
+        metadata = read_metadata(path)
+        if not len(metadata.schema):  # pyarrow creates as many rows as the file claims
             raise ValueError("it has no columns")
-        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-        groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
-        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
-        _check_size(path, sum(group.total_byte_size for group in groups), MAX_UNPACKED_BYTES)
-        _check_size(path, sum(column.num_values for column in columns), MAX_CELLS, "values")
-        with pq.ParquetFile(path, metadata=footer, read_dictionary=texts) as file:
+        sizes = [size for place in range(metadata.num_row_groups) for size in claimed_sizes(metadata.row_group(place))]
+        _check_size(path, sum(size for size, _ in sizes), MAX_UNPACKED_BYTES)
+        _check_size(path, sum(values for _, values in sizes), MAX_CELLS, "values")
+        with pq.ParquetFile(path, metadata=metadata, read_dictionary=text_columns(metadata)) as file:
             for batch in file.iter_batches(batch_size=1000):
                 size += sum(map(decoded_size, batch.columns))
                 _check_size(path, size, MAX_UNPACKED_BYTES)
