@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -73,16 +72,13 @@ def _tags(lines: list[str]) -> dict[str, str]:
 def context_tags(folder: Path) -> dict[str, str]:
     """Return MLflow's tags on the context of a run, with the git state of `folder`.
 
-    MLflow reads the repository of the program, which for an installed program is not the user's.
+    MLflow would read the repository of the program, which for an installed program is not the user's.
     """
+    from mlflow.tracking.context.git_context import GitRunContext
     from mlflow.tracking.context.registry import resolve_tags
 
-    tags = resolve_tags()
-    git = git_tags(folder)
-    program = tags.get("mlflow.source.name", "")
-    if git or Path(program).is_relative_to(sys.prefix):
-        tags = {name: value for name, value in tags.items() if not name.startswith(GIT)}
-    return {**tags, **git}
+    tags: dict[str, str] = resolve_tags(ignore=[GitRunContext])  # type: ignore[list-item] # MLflow takes classes
+    return tags | git_tags(folder)
 
 
 def settings_of(params: Mapping[str, str], tags: Mapping[str, str]) -> dict[str, str]:
