@@ -134,7 +134,6 @@ def test_every_question_is_asked_judged_and_scored(evaluation: Evaluation) -> No
     assert 0 < metrics["judge_score"] < 1
     assert 0 < metrics["combined_score"] <= metrics["combined_score_best"]
     assert evaluation.run.info.status == "FINISHED"
-    assert evaluation.run.data.metrics["n/judge_score"] == 18
 
 
 def test_tokens_are_what_the_server_counted_in_two_ledgers(evaluation: Evaluation) -> None:
@@ -143,7 +142,6 @@ def test_tokens_are_what_the_server_counted_in_two_ledgers(evaluation: Evaluatio
     assert totals["judge_tokens"] == tokens(judged)
     spent = sum(usage.prompt * 0.15 + usage.completion * 0.6 for usage in judged) / 1e6
     assert evaluation.printed["cost_usd"] == {"judge": pytest.approx(spent)}
-    assert evaluation.run.data.metrics["usage/judge_cost_usd"] == pytest.approx(spent)
     assert {row["tokens_known"] for row in evaluation.printed["rows"]} == {"reported"}
 
 

@@ -107,13 +107,13 @@ def compare_runs(
 
 
 def _log(store: Store, comparison: Comparison, candidate: Run, baseline: Run | None) -> None:
-    deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}
     passes = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     counted = comparison.passing_compared
+    flips = {fate: comparison.count(fate) for fate in ("broke", "fixed")} if counted else {}
     result = {
         "baseline": comparison.baseline.run_id or comparison.baseline.name,
-        "broke": comparison.count("broke") if counted else None,
-        "fixed": comparison.count("fixed") if counted else None,
+        "broke": flips.get("broke"),
+        "fixed": flips.get("fixed"),
         "change": passes and passes.delta,
         "cause": clip(behind_words(comparison), 300),
     }
@@ -122,7 +122,7 @@ def _log(store: Store, comparison: Comparison, candidate: Run, baseline: Run | N
     beside = shown_side_by_side(candidate, baseline)
     note = comparison_note(comparison, candidate.experiment_id, side_by_side=beside)
     logged = comparison_json(comparison)
-    log_comparison(store, candidate.run_id, deltas, comparison.verdict, result, logged, texts, note)
+    log_comparison(store, candidate.run_id, flips, comparison.verdict, result, logged, texts, note)
 
 
 def assert_no_regression(

@@ -286,7 +286,7 @@ class _Evaluation:
             settings=run.settings,
             screen=_first_screen,
         )
-        others = filter(None, (*takers.warnings.texts(), left_out_words(result, held=run.held)))
+        others = filter(None, (*takers.warnings.texts(), left_out_words(result)))
         return replace(result, notes=(*result.notes, *others))
 
 

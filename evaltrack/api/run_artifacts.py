@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evaltrack.errors import Guide
@@ -20,7 +20,7 @@ from evaltrack.system.files import write_result_file
 from evaltrack.system.processes import release_free_memory
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
-from evaltrack.tracking.tags import first_ones_first, logged_name, names_within
+from evaltrack.tracking.tags import MAIN, first_ones_first, names_within
 from evaltrack.tracking.writer import OUTCOMES, REPORT, RunWriter
 
 
@@ -44,7 +44,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     around = Around(name=run.name, traces=writer.traced(plan.traces), trace_link=trace_link)
     writer.log_text(REPORT, [run_html(result, writer.rows, around)])
     note = with_own_note(plan.settings.note, run_note(result, len(plan.settings.note)))
-    metrics = logged_metrics(result, held=run.held)
+    metrics = logged_metrics(result)
     late = {} if "model" in run.params else {"model": result.signature.model}
     writer.log_summary(metrics, run_summary(result), note, plan.tags(result.signature), late)
     if plan.settings.evaluation_json:
@@ -132,64 +132,38 @@ def model_words(ledger: Ledger, plan: Plan) -> str:
     )
 
 
-ALWAYS_LOGGED = frozenset({"num_questions", "num_measured", "num_errors", "num_negatives", "duplicates"})
-"""Totals that are logged even if they are 0."""
-
 LIMIT = 600
 """Largest number of metrics of a run; MLflow takes 1,000 in one call, and its charts slow down before that."""
 
 
-def logged_metrics(result: RunResult, limit: int = LIMIT, *, held: Collection[str] = ()) -> dict[str, float]:
-    """Return the MLflow metrics of a run: means with their counts, totals, costs, times, and groups.
+def logged_metrics(result: RunResult, limit: int = LIMIT) -> dict[str, float]:
+    """Return the MLflow metrics of a run: main means, the user's scores, questions and errors, and means of domains.
 
-    Domains are added from the largest on until `limit` is reached. Totals of 0 are left out, except `ALWAYS_LOGGED` and
-    the metrics that a resumed run already `held`.
+    Domains are added from the largest on until `limit` is reached. `summary.json` holds all means with their counts.
     """
-    logged = _means(result)
-    logged |= {
-        name: n
-        for key, n in result.totals.items()
-        if n or key in ALWAYS_LOGGED or {key, logged_name(key)} & set(held)
-        for name in [logged_name(key)]
-    }
-    parts = names_within(result.by_judge)
-    for judge, (mean, n) in result.by_judge.items():
-        logged |= {f"judge/by/{parts[judge]}": mean, f"n/judge/by/{parts[judge]}": n}
-    logged |= {logged_name(f"{whose}_cost_usd"): cost for whose, cost in result.cost_usd.items()}
-    logged |= {logged_name(name): seconds for name, seconds in result.seconds.items()}
-    for added in _groups(result):
+    own = result.table.own_names
+    logged = {name: result.metrics[name] for name in first_ones_first(result.metrics) if name in MAIN or name in own}
+    logged |= {name: result.totals[name] for name in ("num_questions", "num_errors")}
+    for added in _domains(result):
         if len(logged) + len(added) > limit:
             break
         logged |= added
     return logged
 
 
-def left_out_words(result: RunResult, limit: int = LIMIT, *, held: Collection[str] = ()) -> str | None:
+def left_out_words(result: RunResult, limit: int = LIMIT) -> str | None:
     """Return a note on the domains that MLflow's metrics leave out; None if they hold all."""
-    logged = logged_metrics(result, limit, held=held)
-    domains = [added for added in _groups(result) if added and next(iter(added)).startswith("domain/")]
+    logged = logged_metrics(result, limit)
+    domains = [added for added in _domains(result) if added]
     there = sum(next(iter(added)) in logged for added in domains)
     if there == len(domains):
         return None
     return f"MLflow's metrics hold {there:,} of {len(domains):,} domains, the largest; summary.json holds them all"
 
 
-def _means(result: RunResult) -> dict[str, float]:
-    """Return the means and their counts, the main metrics first."""
-    ordered = first_ones_first(result.metrics)
-    own = result.table.own_names
-    means = {name if name in own else logged_name(name): result.metrics[name] for name in ordered}
-    return means | {f"n/{name}": result.counts[name] for name in ordered if name in result.table.metrics}
-
-
-def _groups(result: RunResult) -> Iterator[Mapping[str, float]]:
-    """Yield the metrics of each group, difficulties before domains."""
-    domains = [domain for group in result.groups if (domain := domain_of(group)) is not None]
-    parts = names_within(domains)
-    for group, means in sorted(result.groups.items(), key=lambda item: domain_of(item[0]) is not None):
-        domain = domain_of(group)
-        where = f"difficulty/{group}" if domain is None else f"domain/{parts[domain]}"
-        ordered = first_ones_first(means)
-        yield {f"{where}/{name}": means[name][0] for name in ordered} | {
-            f"n/{where}/{name}": means[name][1] for name in ordered
-        }
+def _domains(result: RunResult) -> Iterator[Mapping[str, float]]:
+    """Yield the metrics of each domain."""
+    groups = {domain: means for group, means in result.groups.items() if (domain := domain_of(group)) is not None}
+    parts = names_within(groups)
+    for domain, means in groups.items():
+        yield {f"domain/{parts[domain]}/{name}": means[name][0] for name in first_ones_first(means)}

@@ -17,12 +17,12 @@ WEIGHTED: frozenset[Part] = frozenset({"judge", "weights"})
 PASSING: frozenset[Part] = frozenset({"k", "judge", "pass_threshold"})
 
 _Retrieval = partial(Score, depends_on=K, retrieval=True)
-_Judged = partial(Score, depends_on=JUDGE, section="judge")
+_Judged = partial(Score, depends_on=JUDGE, main=False)
 _Agent = partial(Score, depends_on=NOTHING, binary=True)
 _Share = partial(Score, binary=True, form="percent")
-_Trials = partial(_Share, depends_on=PASSING, section="trials")
-_Reasoning = partial(Score, depends_on=JUDGE, section="reasoning")
-_ReasoningShare = partial(_Share, section="reasoning")
+_Trials = partial(_Share, depends_on=PASSING, main=False)
+_Reasoning = partial(Score, depends_on=JUDGE, main=False)
+_ReasoningShare = partial(_Share, main=False)
 
 RETRIEVAL_SCORES = (
     _Retrieval(
@@ -64,7 +64,7 @@ RETRIEVAL_SCORES = (
         "Judged@{k}",
         "graded questions: graded sources in the first k / returned ones",
         depends_on=K,
-        section="retrieval",
+        main=False,
         tells_result=False,
     ),
 )
@@ -114,22 +114,20 @@ JUDGE_SCORES = (
 
 AGENT_SCORES = (
     _Agent("tools_called", "tools_called", "Tools called", "1 if every expected tool was called, else 0"),
-    _Agent(
-        "tool_invoked", "tool_invoked", "A tool invoked", "1 if an expected tool was called, else 0", section="agent"
-    ),
+    _Agent("tool_invoked", "tool_invoked", "A tool invoked", "1 if an expected tool was called, else 0", main=False),
     _Agent(
         "tools_coordinated",
         "tools_coordinated",
         "Tools coordinated",
         "several expected tools: 1 if all of them were called, else 0",
-        section="agent",
+        main=False,
     ),
     _Agent(
         "sources_included",
         "sources_included",
         "Sources included",
         "answerable, with expected tools: 1 if the output holds sources, else 0",
-        section="agent",
+        main=False,
     ),
 )
 
@@ -140,7 +138,7 @@ COST_SCORES = (
         "Tokens",
         "tokens the target used",
         depends_on=NOTHING,
-        section="usage",
+        main=False,
         higher_is_better=False,
         tells_result=False,
         span=None,

@@ -66,11 +66,11 @@ class Score:
 
     Args:
         name: Name of the score, as in `per_question.parquet`.
-        metric: Name of the mean, as in MLflow without its section.
+        metric: Name of the mean.
         title: Name for people; `{k}` is replaced by k.
         meaning: The definition in one line.
         depends_on: The settings that two runs must share for their values to be comparable.
-        section: The section of MLflow's charts; the top level if empty.
+        main: True if MLflow's charts show the mean.
         headline: Position among the metrics that are shown first, and for each group; 0 for the others.
         higher_is_better: True if higher values are better.
         binary: True if each question has 1 or 0, so that the mean is a share.
@@ -93,7 +93,7 @@ class Score:
     meaning: str
     _: KW_ONLY
     depends_on: frozenset[Part]
-    section: str = ""
+    main: bool = True
     headline: int = 0
     higher_is_better: bool = True
     binary: bool = False

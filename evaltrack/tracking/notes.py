@@ -103,7 +103,7 @@ BETWEEN = "\n\n---\n\n"
 def log_comparison(
     store: Store,
     run_id: str,
-    deltas: Mapping[str, float],
+    metrics: Mapping[str, float],
     verdict: str,
     result: Mapping[str, Any],
     comparison: dict[str, Any],
@@ -121,7 +121,7 @@ def log_comparison(
     described = _described(find_run(store, run_id).data.tags, note)
     tags = run_tags({VERDICT: verdict, RESULT: json.dumps(result), **described})
     with tracking_errors("recording the comparison"):
-        store.client.log_batch(run_id, metrics=run_metrics(deltas), tags=tags)
+        store.client.log_batch(run_id, metrics=run_metrics(metrics), tags=tags)
         store.client.log_dict(run_id, comparison, "comparison.json")
         for path, text in texts.items():
             store.client.log_text(run_id, text, path)

@@ -58,14 +58,12 @@ class Dataset:
 class OpenRun:
     """A run that is RUNNING and not filled yet.
 
-    `held` are the metrics that an interrupted run has logged before. `params` names its params. `journal` is the name
-    of its journal. `settings` are the run's settings, with its commit.
+    `params` names its params. `journal` is the name of its journal. `settings` are the run's settings, with its commit.
     """
 
     run_id: str
     experiment_id: str
     resumed: bool = False
-    held: Mapping[str, float] = field(default_factory=dict)
     name: str = ""
     params: frozenset[str] = frozenset()
     journal: str = ""
@@ -218,7 +216,6 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
         run_id,
         info.experiment_id,
         resumed=True,
-        held=logged.metrics,
         name=info.run_name or description.name,
         params=frozenset({*logged.params, *description.params}),
         journal=description.tags[JOURNAL_TAG],

@@ -135,10 +135,8 @@ LONGEST_PART = 100
 FIRST_METRICS = tuple(score.metric for score in HEADLINES)
 """Logged before all others: MLflow's pages show metrics in the order of logging."""
 
-ALWAYS = ("num_questions", "num_measured", "num_errors")
-
-_SECTIONS = {score.metric: score.section for score in SCORES}
-_USED = ("_tokens", "cached_verdicts", "_seconds.mean", "_seconds.p95", "_cost_usd")
+MAIN = frozenset(score.metric for score in SCORES if score.main)
+"""The means that MLflow's charts show."""
 
 
 def first_ones_first(names: Iterable[str]) -> list[str]:
@@ -149,22 +147,6 @@ def first_ones_first(names: Iterable[str]) -> list[str]:
 def metric_name(name: str) -> str:
     """Return the name in MLflow's form: characters that it refuses become `_`; at most 250 characters."""
     return _safe(name, "_-. /")[:250]
-
-
-def logged_name(name: str) -> str:
-    """Return the MLflow name of a mean, a total or another number of a whole run."""
-    if name in ALWAYS:
-        return name
-    if name in _SECTIONS:
-        return f"{_SECTIONS[name]}/{name}".removeprefix("/")
-    if name.endswith(".max"):
-        return f"reachable/{name.removesuffix('.max')}"
-    if name.endswith("_best"):
-        return f"best/{name.removesuffix('_best')}"
-    return f"usage/{name}" if name.endswith(_USED) else f"n/{name}"
-
-
-_LOGGED = tuple((score.metric, logged_name(score.metric)) for score in SCORES)
 
 
 def names_within(names: Iterable[str]) -> dict[str, str]:
@@ -184,8 +166,8 @@ def names_within(names: Iterable[str]) -> dict[str, str]:
 
 
 def means_of(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return the means of a run by the names of `SCORES`."""
-    return {metric: metrics[logged] for metric, logged in _LOGGED if logged in metrics}
+    """Return the means of a run that MLflow's metrics hold."""
+    return {name: metrics[name] for name in MAIN if name in metrics}
 
 
 def _safe(text: str, others: str) -> str:

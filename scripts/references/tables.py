@@ -22,20 +22,15 @@ RUBRIC = """
 NAMES = """
 ## Names in MLflow
 
-Main metrics have a plain name. The others have a prefix, which MLflow's charts show as a section. Only the largest
-domains are logged where there are very many; the run says how many.
+MLflow's charts show the main metrics. `summary.json` of a run holds all of them, with the number of questions that each
+was measured on, the largest possible values, tokens, times and costs.
 
 | name | holds |
 | --- | --- |
 | `recall_at_k` | the metric over the whole set |
-| `n/recall_at_k` | the number of questions it was measured on |
-| `reachable/precision_at_k` | its largest possible value: precision cannot exceed relevant / k |
-| `domain/travel/recall_at_k`, `difficulty/hard/recall_at_k` | the metric of a part |
-| `judge/accuracy` | the judge's other scores |
-| `usage/num_tokens` | tokens, times and cost |
-| `trials/flaky_rate` | metrics of several trials |
-| `reasoning/h_count` | metrics of the reasoning rubric |
-| `delta/recall_at_k` | the difference to the baseline, from `evaltrack compare` |
+| `num_questions`, `num_errors` | the questions that were asked, and those that failed |
+| `domain/travel/recall_at_k` | the metric of a domain; where there are very many, the largest |
+| `broke`, `fixed` | from `evaltrack compare`: questions that passed before or pass now |
 """
 CODES = """# Exit codes
 
