@@ -50,16 +50,16 @@ BARE = (
 """The fields of a question that does not fit even if slim."""
 
 
-def fitted(questions: Iterable[str]) -> list[str]:
+def fitted(questions: Iterable[str], whole: int = WHOLE, slim: int = SLIM) -> list[str]:
     """Return each question as a JSON object. A page of 10,000 stays below 15 MB, whatever their sources hold."""
     texts: list[str] = []
     total = 0
     for question in questions:
         text = question
-        if total + len(text) > WHOLE:
+        if total + len(text) > whole:
             fields = json.loads(question)
             text = script_safe(_slim(fields))
-            if total + len(text) > SLIM:
+            if total + len(text) > slim:
                 text = script_safe(_bare(fields))
         total += len(text.encode())
         texts.append(text)

@@ -25,7 +25,7 @@ from evaltrack.report.html.page import (
     with_questions,
 )
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
-from evaltrack.report.html.questions import Group, fitted, group_badges, longest, run_questions
+from evaltrack.report.html.questions import SLIM, WHOLE, Group, fitted, group_badges, longest, run_questions
 from evaltrack.report.run_text import fields_of_run
 from evaltrack.report.words import (
     FAILURES,
@@ -48,10 +48,13 @@ FIRST = tuple(score.metric for score in HEADLINES)
 """Metrics of the large figures. The others are in a table below."""
 
 ORDER = ("error", "fail", "unmeasured", "pass")
-LISTED = 10_000
+LISTED = 2_000
 MESSAGES, GROUPS = 10, 60
-SAMPLED = 2_000
+SAMPLED = 500
 """Passed questions that are listed if the run has more than `LISTED` questions."""
+
+SAMPLE_BYTES = (1_500_000, 2_500_000)
+"""Bytes of the listed questions of such a run up to which they are whole, and slim."""
 
 
 Read = Callable[[list[str] | None, Collection[str] | None], Iterable[StoredRow]]
@@ -89,7 +92,8 @@ def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> s
         **score_scale(result.signature),
         "groups": group_badges(question.group for question in questions),
     }
-    data = with_questions(head, fitted(question.text for question in questions))
+    budget = SAMPLE_BYTES if _num_rows(result, around) > LISTED else (WHOLE, SLIM)
+    data = with_questions(head, fitted((question.text for question in questions), *budget))
     return document(
         title,
         _body(result, questions, around, back),
@@ -143,7 +147,7 @@ def _choose_questions(result: RunResult, read: Read, around: Around) -> tuple[li
     acceptances = {key: shown(words, 1200) for key, words in around.accepted.items()}
     total = _num_rows(result, around)
     ids = None if total <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
-    limit = longest(LISTED if ids else total)
+    limit = longest(total)
     rows = read(_shown_columns(result.signature), ids)
     listed, grades = list[_Listed](), set[str]()
     for each in run_questions(rows, result.signature.k, limit, around.traces, result.run_id, acceptances):
