@@ -64,5 +64,6 @@ def _finite(value: object) -> object:
 Text = Annotated[str, BeforeValidator(storable)]
 ForeignText = Annotated[str, BeforeValidator(storable), BeforeValidator(_replaced)]
 Key = Annotated[str, StringConstraints(min_length=1), BeforeValidator(as_key), BeforeValidator(storable)]
+ForeignKey = Annotated[Key, BeforeValidator(_replaced)]
 FreeObject = Annotated[Mapping[str, Any], BeforeValidator(_finite)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
-from evaltrack.records.base import ForeignText, FreeObject, Key, Record
+from evaltrack.records.base import ForeignKey, ForeignText, FreeObject, Record
 
 TRACE_ID = r"^tr-[0-9a-f]{32}$"
 SPAN_ID = r"^[0-9a-f]{16}$"
@@ -49,7 +49,7 @@ TEXT_NAME = re.compile(r"text-[0-9a-f]{12}")
 class Source(Record):
     """One retrieved item: a `chunk_id`, a `title` or a `text`. Its rank is its place in `Response.sources`."""
 
-    chunk_id: Key | None = None
+    chunk_id: ForeignKey | None = None
     title: ForeignText | None = None
     url: ForeignText | None = None
     text: ForeignText | None = None
@@ -74,7 +74,7 @@ class Source(Record):
 class ToolCall(Record):
     """One call of a tool by the target."""
 
-    name: Key
+    name: ForeignKey
     arguments: FreeObject = Field(default_factory=dict)
 
 

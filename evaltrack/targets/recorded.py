@@ -17,7 +17,7 @@ JMESPath: those of `evaltrack.targets.mapping`, and these.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -332,7 +332,7 @@ class TrecRun(Target):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        by_query: defaultdict[str, list[_Line]] = defaultdict(list)
+        by_query: dict[str, list[_Line]] = {}
         problems: list[str] = []
         for number, _, raw in numbered_lines(path):
             try:
@@ -340,9 +340,11 @@ class TrecRun(Target):
             except ValueError as error:
                 problems.append(f"{path}:{number}: {error}")
                 continue
-            by_query[normalize("NFC", query)].append(line)
+            by_query.setdefault(normalize("NFC", query), []).append(line)
         if problems:
             raise BadLinesError(problems, guide=Guide.RESPONSES)
+        if all(re.fullmatch(r"\d+\.0", query) for query in by_query):  # a table made them floats
+            by_query = {query.removesuffix(".0"): lines for query, lines in by_query.items()}
         self._ranked, unlike = dict[str, tuple[Source, ...]](), list[str]()
         for query, lines in by_query.items():
             ranked, by_rank = _ranking(lines)

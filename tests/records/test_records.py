@@ -159,14 +159,12 @@ def test_json_gives_the_record_back(record: type[Record]) -> None:
 @pytest.mark.parametrize(
     ("record", "name"),
     [
-        (Source, "chunk_id"),
-        (ToolCall, "name"),
         (Question, "expected_answer"),
         (Question, "category"),
     ],
 )
 def test_text_can_be_encoded(record: type[Record], name: str) -> None:
-    """A text that UTF-8 cannot hold (half of a surrogate pair) is refused in what people write and in names."""
+    """A text that UTF-8 cannot hold (half of a surrogate pair) is refused in what people write."""
     assert [place for place, _ in kinds(record, **MINIMAL[record] | {name: "a\ud800"})] == [name]
 
 
@@ -200,7 +198,6 @@ def test_bad_ids(given: object, kind: str) -> None:
     """A boolean, a fraction, nothing, an empty text and one with a NUL are no ids."""
     assert kinds(Question, **MINIMAL[Question] | {"id": given}) == [("id", kind)]
     assert kinds(Question, **MINIMAL[Question], expected_chunks=["a", given]) == [("expected_chunks.1", kind)]
-    assert kinds(ToolCall, name=given) == [("name", kind)]
 
 
 # Question

@@ -506,6 +506,10 @@ def test_trec_run(opened: Open) -> None:
     assert ranked(ask(target, "007")) == ["a#1:/"]
 
 
+def test_queries_that_a_table_made_floats_are_whole_numbers(opened: Open) -> None:
+    assert ranked(ask(opened("1.0 Q0 d2 1 7.5 tag\n2.0 Q0 d1 1 7.5 tag"), "2")) == ["d1"]
+
+
 RANKINGS: dict[str, tuple[list[str], list[str], bool]] = data("targets.json")["rankings"]
 
 
