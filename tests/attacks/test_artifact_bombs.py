@@ -150,7 +150,6 @@ def test_a_summary_is_read_to_the_letter(store_uri: str, tmp_path: Path) -> None
 def test_how_much_is_listed_depends_on_the_rows(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert (run_page.LISTED, run_page.SAMPLED) == (10_000, 2_000)
     monkeypatch.setattr(run_page, "LISTED", 40)
     monkeypatch.setattr(run_page, "SAMPLED", 20)
     golden = tmp_path / "many.jsonl"
