@@ -19,7 +19,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.judges.server import (
@@ -69,13 +68,6 @@ BROKEN = 3
 """After so many calls of one question with status 500, the form may be the cause."""
 
 Message = Mapping[str, str]
-
-
-def http_library() -> Any:
-    """Return the HTTP library of the installed client: httpx2 from its version 3 on, httpx before."""
-    from openai import DefaultAsyncHttpxClient
-
-    return import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
 
 
 @dataclass(frozen=True)
@@ -296,15 +288,13 @@ class LLM:
             request["response_format"] = wanted
         try:
             async with asyncio.timeout(self._call_seconds):
-                response = await self._open().post("/chat/completions", body=request, cast_to=http_library().Response)
+                return await self._open().post("/chat/completions", body=request, cast_to=bytes)
         except APIStatusError as error:
             may_wait = error.status_code in PUT_OFF or error.status_code >= 500
             wait = retry_after(error.response.headers) if may_wait else None
             if wait and wait <= LONGEST_WAIT:  # a longer one ends the run
                 self._throttle.hold(wait, refusal_words(error))
             raise
-        content: bytes = response.content
-        return content
 
     def _open(self) -> AsyncOpenAI:
         if self._client is None:

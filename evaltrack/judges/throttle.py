@@ -6,7 +6,6 @@ import asyncio
 import math
 import random
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
@@ -28,36 +27,25 @@ class Throttle:
         self._halved_at = -math.inf
         self._held_until = -math.inf
         self._why_held = ""
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._alarm: asyncio.TimerHandle | None = None
+        self._is_next = asyncio.Lock()
+        self._has_left = asyncio.Event()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[float]:
         """Wait for a place among the calls in flight, and for any pause. Yield the monotonic time of admission."""
-        await self.enter()
+        async with self._is_next:
+            while (wait := self._held_until - time.monotonic()) > 0 or self._in_flight >= int(self.limit):
+                if wait > 0:
+                    await asyncio.sleep(wait)
+                else:
+                    self._has_left.clear()
+                    await self._has_left.wait()
+            self._in_flight += 1
         try:
             yield time.monotonic()
         finally:
-            self.leave()
-
-    async def enter(self) -> None:
-        """Wait for a place."""
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        self._let_in()
-        try:
-            await place
-        except asyncio.CancelledError:
-            if not place.cancelled():
-                self.leave()  # it was admitted and cancelled at the same moment
-            elif place in self._waiting:
-                self._waiting.remove(place)
-            raise
-
-    def leave(self) -> None:
-        """Give the place back."""
-        self._in_flight -= 1
-        self._let_in()
+            self._in_flight -= 1
+            self._has_left.set()
 
     def succeeded(self) -> None:
         """Raise the limit after a successful call: additive increase."""
@@ -83,23 +71,6 @@ class Throttle:
     def pause_reason(self) -> str | None:
         """The reason why no call may be made now; None if calls may be made."""
         return self._why_held if time.monotonic() < self._held_until else None
-
-    def _let_in(self) -> None:
-        """Admit as many calls as there are places, or set an alarm for the end of the pause."""
-        wait = self._held_until - time.monotonic()
-        if wait > 0 and self._waiting:
-            if self._alarm is None:
-                self._alarm = asyncio.get_running_loop().call_later(wait, self._wake)
-            return
-        while self._waiting and self._in_flight < int(self.limit):
-            place = self._waiting.popleft()
-            if not place.done():
-                self._in_flight += 1
-                place.set_result(None)
-
-    def _wake(self) -> None:
-        self._alarm = None
-        self._let_in()
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -15,37 +15,51 @@ from tests.files import data
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
-    """Run an async test, for a few seconds at most."""
     asyncio.run(asyncio.wait_for(test(), 5))
 
 
-def test_who_is_stopped_while_waiting_takes_no_place() -> None:
+class Caller:
+    """A call in a task of its own, in flight from its admission until `leave`."""
+
+    def __init__(self, throttle: Throttle) -> None:
+        self.is_in, self._ends = asyncio.Event(), asyncio.Event()
+        self.task = asyncio.create_task(self._call(throttle))
+
+    async def _call(self, throttle: Throttle) -> None:
+        async with throttle.turn():
+            self.is_in.set()
+            await self._ends.wait()
+
+    async def leave(self) -> None:
+        self._ends.set()
+        await self.task
+
+
+async def callers(throttle: Throttle, number: int, let_in: int) -> list[Caller]:
+    made = [Caller(throttle) for _ in range(number)]
+    await asyncio.sleep(0.01)
+    assert [caller.is_in.is_set() for caller in made] == [True] * let_in + [False] * (number - let_in)
+    return made
+
+
+@pytest.mark.parametrize("when", ["waits", "place is free", "is let in"])
+def test_who_is_stopped_takes_no_place(when: str) -> None:
     async def test() -> None:
         throttle = Throttle(1)
-        await throttle.enter()
-        waiting = [asyncio.create_task(throttle.enter()) for _ in range(2)]
-        await asyncio.sleep(0)
-        waiting[0].cancel()
-        await asyncio.sleep(0)
-        throttle.leave()
-        await waiting[1]
-        assert waiting[0].cancelled()
-
-    run(test)
-
-
-@pytest.mark.parametrize("first", ["leave", "cancel"])
-def test_who_is_stopped_in_the_moment_of_being_let_in_gives_the_place_back(first: str) -> None:
-    async def test() -> None:
-        throttle = Throttle(1)
-        await throttle.enter()
-        stopped = asyncio.create_task(throttle.enter())
-        await asyncio.sleep(0)
-        for step in (throttle.leave, stopped.cancel) if first == "leave" else (stopped.cancel, throttle.leave):
-            step()
-        with pytest.raises(asyncio.CancelledError):
-            await stopped
-        await throttle.enter()
+        first, stopped, last = await callers(throttle, 3, let_in=1)
+        if when == "waits":
+            stopped.task.cancel()
+            await asyncio.sleep(0.01)
+        leaving = asyncio.create_task(first.leave())
+        if when == "is let in":
+            await stopped.is_in.wait()
+        elif when == "place is free":
+            await asyncio.sleep(0)
+        stopped.task.cancel()
+        await leaving
+        await last.is_in.wait()
+        assert stopped.task.cancelled()
+        await last.leave()
 
     run(test)
 
@@ -56,31 +70,27 @@ def test_calls_that_were_in_flight_together_halve_once() -> None:
     for _ in range(16):
         throttle.pushed_back(sent)
     assert throttle.limit == 8
-    throttle.pushed_back(time.monotonic() + 0.001)
-    assert throttle.limit == 4
-
-
-def test_the_limit_never_falls_below_one() -> None:
-    throttle = Throttle(2)
     for second in range(10):
-        throttle.pushed_back(time.monotonic() + second)
+        throttle.pushed_back(time.monotonic() + 1 + second)
     assert throttle.limit == 1
-    run(throttle.enter)
+
+    async def test() -> None:
+        (alone,) = await callers(throttle, 1, let_in=1)
+        await alone.leave()
+
+    run(test)
 
 
 def test_a_lower_limit_counts_for_those_who_wait() -> None:
     async def test() -> None:
         throttle = Throttle(4)
-        for _ in range(4):
-            await throttle.enter()
+        *inside, waiting = await callers(throttle, 5, let_in=4)
         throttle.pushed_back(time.monotonic())
-        waiting = asyncio.create_task(throttle.enter())
-        for _ in range(2):
-            throttle.leave()
-            await asyncio.sleep(0)
-        assert not waiting.done()
-        throttle.leave()
-        await waiting
+        for number, caller in enumerate(inside, start=1):
+            await caller.leave()
+            await asyncio.sleep(0.01)
+            assert waiting.is_in.is_set() == (number > 2)
+        await waiting.leave()
 
     run(test)
 
@@ -89,12 +99,12 @@ def test_a_longer_hold_wins() -> None:
     async def test() -> None:
         throttle, start = Throttle(1), time.monotonic()
         throttle.hold(0.05)
-        waiting = asyncio.create_task(throttle.enter())
-        await asyncio.sleep(0)
+        (waiting,) = await callers(throttle, 1, let_in=0)
         throttle.hold(0.2)
         throttle.hold(0.01)
-        await waiting
+        await waiting.is_in.wait()
         assert time.monotonic() - start >= 0.2
+        await waiting.leave()
 
     run(test)
 
