@@ -10,21 +10,16 @@ from typing import Annotated, Any
 from pydantic import StringConstraints
 
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.client import LLM, Schema, strict_schema
+from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     LlmJudge,
-    Messages,
     ReplyForm,
     between,
     cut,
     digest_of,
-    history_prompt,
     prompt,
-    question_parts,
-    read_reply,
     refuse_copy,
-    system_and_user,
     tagged,
 )
 from evaltrack.judges.neutral_text import TAG_RULE, inert
@@ -64,13 +59,10 @@ class NegativeReply(_Reply):
 class AnswerJudge(LlmJudge):
     """Judges answers with one model. `own` replaces the default prompt for answerable questions; None keeps it."""
 
+    schema_name = "verdict"
+
     def __init__(
-        self,
-        llm: LLM,
-        name: str,
-        verdicts: VerdictCache | None = None,
-        *,
-        own: RegisteredPrompt | None = None,
+        self, llm: LLM, name: str, verdicts: VerdictCache | None = None, *, own: RegisteredPrompt | None = None
     ) -> None:
         super().__init__(llm, name, verdicts)
         self._own = own
@@ -88,41 +80,30 @@ class AnswerJudge(LlmJudge):
         limits = [TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT]
         return digest_of(prompt("answer.txt"), prompt("negative.txt"), TAG_RULE, schemas, limits)
 
-    def messages(self, question: Question, response: Response) -> Messages:
-        """Return the prompt for answerable questions or for negatives, with all data between tags."""
-        messages = judge_messages(question, response)
-        if self._own is None or question.negative:
-            return messages
-        system = self._own.text.rstrip() + "\n" + OWN_RULE + history_prompt(question) + TAG_RULE
-        return [{"role": "system", "content": system}, *messages[1:]]
+    def instructions(self, question: Question) -> str:
+        """Return the prompt for answerable questions or for negatives."""
+        if question.negative:
+            return prompt("negative.txt")
+        return prompt("answer.txt") if self._own is None else self._own.text.rstrip() + "\n" + OWN_RULE
 
-    def schema(self, question: Question) -> Schema:
-        """Return the strict JSON schema of the reply."""
-        return strict_schema("verdict", _form(question))
+    def data(self, question: Question, response: Response) -> list[str]:
+        """Return the expected answer of an answerable question, the sources and the answer."""
+        expected = "" if question.negative else question.expected_answer
+        return [
+            *([tagged("expected_answer", expected)] if expected else []),
+            _sources(response),
+            tagged("answer", response.answer or "(no answer)"),
+        ]
 
-    def read(self, text: str, question: Question, _response: Response) -> dict[str, Any]:
-        """Return the fields of a verdict from the model's reply."""
-        reply = read_reply(text, _form(question))
+    def form(self, question: Question) -> type[ReplyForm]:
+        """Return the form of the reply on an answerable question or on a negative."""
+        return NegativeReply if question.negative else AnswerReply
+
+    def fields(self, reply: _Reply, question: Question, _response: Response) -> dict[str, Any]:
+        """Return all fields of the reply. A copy of the default prompt's example is refused."""
         if self._own is None or question.negative:
-            refuse_copy(reply.reasoning, _prompt(question))
+            refuse_copy(reply.reasoning, self.instructions(question))
         return reply.model_dump()
-
-
-def _form(question: Question) -> type[_Reply]:
-    return NegativeReply if question.negative else AnswerReply
-
-
-def _prompt(question: Question) -> str:
-    return "negative.txt" if question.negative else "answer.txt"
-
-
-def judge_messages(question: Question, response: Response) -> list[dict[str, str]]:
-    """Return the prompt as system message, and all data between tags in one user message."""
-    parts = question_parts(question)
-    if not question.negative and question.expected_answer:
-        parts.append(tagged("expected_answer", question.expected_answer))
-    parts += [_sources(response), tagged("answer", response.answer or "(no answer)")]
-    return system_and_user(prompt(_prompt(question)) + history_prompt(question), parts)
 
 
 def _sources(response: Response) -> str:

@@ -13,22 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from evaltrack.judges.client import Schema, strict_schema
-from evaltrack.judges.llm_judge import (
-    TEXT_LIMIT,
-    LlmJudge,
-    Messages,
-    ReplyForm,
-    between,
-    digest_of,
-    history_prompt,
-    prompt,
-    question_parts,
-    read_reply,
-    refuse_copy,
-    system_and_user,
-    tagged,
-)
+from evaltrack.judges.client import strict_schema
+from evaltrack.judges.llm_judge import TEXT_LIMIT, LlmJudge, ReplyForm, between, digest_of, prompt, refuse_copy, tagged
 from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
 from evaltrack.records import ForeignText, Question, Response, Source
 
@@ -66,30 +52,34 @@ class FaithfulnessJudge(LlmJudge):
     `reasoning` lists the claims.
     """
 
+    schema_name = "faithfulness"
+
     @staticmethod
     def prompts_digest() -> str:
         """Return the digest of prompt, schema and limits."""
         schema = strict_schema("faithfulness", FaithfulnessReply).schema
         return digest_of(prompt(PROMPT), TAG_RULE, schema, MOST_CLAIMS, QUOTE_LIMIT, TEXT_LIMIT)
 
-    def messages(self, question: Question, response: Response) -> Messages:
-        """Return the prompt, and question, sources and answer between tags. No source is cut."""
+    def instructions(self, _question: Question) -> str:
+        """Return the prompt."""
+        return prompt(PROMPT)
+
+    def data(self, _question: Question, response: Response) -> list[str]:
+        """Return the sources, of which none is cut, and the answer."""
         sources = "\n".join(between("source", text) for text in _shown(response.sources or ()))
-        parts = [*question_parts(question), between("sources", sources), tagged("answer", response.answer or "")]
-        return system_and_user(prompt(PROMPT) + history_prompt(question), parts)
+        return [between("sources", sources), tagged("answer", response.answer or "")]
 
-    def schema(self, _question: Question) -> Schema:
-        """Return the strict JSON schema of the reply."""
-        return strict_schema("faithfulness", FaithfulnessReply)
+    def form(self, _question: Question) -> type[ReplyForm]:
+        """Return the form of the reply."""
+        return FaithfulnessReply
 
-    def read(self, text: str, _question: Question, response: Response) -> dict[str, Any]:
-        """Return the fields of a verdict from the model's reply.
+    def fields(self, reply: FaithfulnessReply, _question: Question, response: Response) -> dict[str, Any]:
+        """Return the share of claims that are held, and all claims.
 
         Raises:
-            ValueError: the reply cannot be read, or quotes words that are not in the answer or the sources.
+            ValueError: the reply quotes words that are not in the answer or the sources.
         """
-        reply = read_reply(text, FaithfulnessReply)
-        refuse_copy(reply.reasoning, PROMPT)
+        refuse_copy(reply.reasoning, prompt(PROMPT))
         if problems := list(_problems(reply.claims, response)):
             raise ValueError("; ".join(problems[:SHOWN_PROBLEMS]))
         held = sum(claim.held for claim in reply.claims)

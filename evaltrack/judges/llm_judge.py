@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.client import LLM, Schema
+from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
 from evaltrack.judges.server import AnswerError
 from evaltrack.judges.strict import findings, object_in
@@ -64,6 +64,8 @@ class DoubtfulReplyError(ValueError):
 class LlmJudge(Judge, ABC):
     """Judges with one model. Verdicts that were paid for come from the cache; each trial has its own."""
 
+    schema_name: str
+
     def __init__(self, llm: LLM, name: str, verdicts: VerdictCache | None = None) -> None:
         self.name, self.digest = name, self.prompts_digest()
         self._llm, self._cache, self._trial = llm, verdicts, 1
@@ -75,20 +77,38 @@ class LlmJudge(Judge, ABC):
         """Return the SHA-256 (16 hex digits) of prompts, schemas and limits. Other digests do not compare."""
 
     @abstractmethod
-    def messages(self, question: Question, response: Response) -> Messages:
-        """Return the messages to the model."""
+    def instructions(self, question: Question) -> str:
+        """Return the prompt."""
 
     @abstractmethod
-    def schema(self, question: Question) -> Schema:
-        """Return the schema of its reply."""
+    def data(self, question: Question, response: Response) -> list[str]:
+        """Return what is shown besides the question, each part between tags."""
 
     @abstractmethod
-    def read(self, text: str, question: Question, response: Response) -> dict[str, Any]:
-        """Return the fields of a verdict from the model's reply.
+    def form(self, question: Question) -> type[ReplyForm]:
+        """Return the form of the model's reply."""
+
+    @abstractmethod
+    def fields(self, reply: Any, question: Question, response: Response) -> dict[str, Any]:
+        """Return the fields of a verdict from a reply of that form.
 
         Raises:
-            ValueError: it cannot be read, or contradicts itself. The reason is sent to the model, once.
+            ValueError: the reply contradicts itself or the response. The reason is sent to the model, once.
         """
+
+    def messages(self, question: Question, response: Response) -> Messages:
+        """Return the prompt, and all data between tags."""
+        history = prompt("history.txt") if question.history else ""
+        parts = [*_question_parts(question), *self.data(question, response)]
+        return system_and_user(self.instructions(question) + history, parts)
+
+    def read(self, text: str, question: Question, response: Response) -> dict[str, Any]:
+        """Return the fields of a verdict from the model's text.
+
+        Raises:
+            ValueError: it cannot be read, or `fields` refuses it.
+        """
+        return self.fields(read_reply(text, self.form(question)), question, response)
 
     def on_trial(self, trial: int) -> Self:
         """Return the same judge for another trial, with the same connections."""
@@ -127,10 +147,10 @@ class LlmJudge(Judge, ABC):
         await self._llm.aclose()
 
     async def _ask_model(self, messages: Messages, question: Question, response: Response) -> Verdict:
-        schema, messages = self.schema(question), with_suffix(messages)
+        schema, messages = strict_schema(self.schema_name, self.form(question)), with_suffix(messages)
         first = await self._llm.ask(messages, schema, question.id)
         try:
-            return self._verdict(self.read(first.text, question, response), first.usage)
+            return Verdict(judge=self.name, usage=first.usage, **self.read(first.text, question, response))
         except ValueError as error:
             refused = error
         wrong = str(refused)
@@ -144,26 +164,19 @@ class LlmJudge(Judge, ABC):
                 [*messages, earlier, {"role": "user", "content": request}], schema, question.id
             )
             text, usage = second.text, together(usage, second.usage)
-            return self._verdict(_with_note(self.read(text, question, response), refused), usage)
+            fields = self.read(text, question, response)
+            if isinstance(refused, DoubtfulReplyError):
+                fields["reasoning"] += f"\n\nAn earlier reply was refused: {refused}."
+            return Verdict(judge=self.name, usage=usage, **fields)
         except (ValueError, AnswerError) as error:
             problem = f"{wrong}; after one repair attempt: {error}"
             usage = together(usage, getattr(error, "usage", None))
             raise UnreadableVerdictError(f"{problem}; it wrote: {text[:RAW_SHOWN]!r}", usage) from None
 
-    def _verdict(self, fields: dict[str, Any], usage: Usage | None) -> Verdict:
-        return Verdict(judge=self.name, usage=usage, **fields)
-
     def _key(self, messages: Messages) -> str:
         """Return the cache key: model, server, parameters, prompt, everything shown, and the trial."""
         parts = [self._llm.identity, self.digest, messages, self._trial]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
-
-
-def _with_note(fields: dict[str, Any], refused: ValueError) -> dict[str, Any]:
-    """Add to a verdict's reasoning why an earlier reply was rejected."""
-    if not isinstance(refused, DoubtfulReplyError):
-        return fields
-    return {**fields, "reasoning": f"{fields['reasoning']}\n\nAn earlier reply was refused: {refused}."}
 
 
 def digest_of(*parts: object) -> str:
@@ -182,12 +195,7 @@ def system_and_user(system: str, parts: list[str]) -> Messages:
     return [{"role": "system", "content": system + TAG_RULE}, {"role": "user", "content": "\n\n".join(parts)}]
 
 
-def history_prompt(question: Question) -> str:
-    """Return the text that is appended to a prompt for a question with history; empty without history."""
-    return prompt("history.txt") if question.history else ""
-
-
-def question_parts(question: Question) -> list[str]:
+def _question_parts(question: Question) -> list[str]:
     """Return the question between tags, preceded by the turns of its history as JSON Lines.
 
     Only the last turns that fit into `TEXT_LIMIT` are shown, with the number of omitted turns. The tag starts like that
@@ -238,22 +246,22 @@ def read_reply(text: str, form: type[Reply]) -> Reply:
 
 
 @cache
-def _example(name: str) -> str:
+def _example(prompt_text: str) -> str:
     """Return the letters of the reasoning in the example of a prompt."""
-    text = prompt(name)
-    return _letters(json.loads(text[text.index("{") : text.rindex("}") + 1])["reasoning"])
+    example = prompt_text[prompt_text.index("{") : prompt_text.rindex("}") + 1]
+    return _letters(json.loads(example)["reasoning"])
 
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def refuse_copy(reasoning: str, name: str) -> None:
+def refuse_copy(reasoning: str, prompt_text: str) -> None:
     """Raise if the reasoning of a reply copies that of the prompt's example, whole or in good part.
 
     Raises:
         ValueError: it is a copy, so its numbers are no judgement.
     """
-    letters, example = _letters(reasoning), _example(name)
+    letters, example = _letters(reasoning), _example(prompt_text)
     if example in letters or (len(letters) >= COPY_LETTERS and letters in example):
         raise ValueError("reasoning: is copied from the prompt; write what you found in this one")

@@ -14,20 +14,15 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from evaltrack.judges.client import Schema, strict_schema
+from evaltrack.judges.client import strict_schema
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     DoubtfulReplyError,
     LlmJudge,
-    Messages,
     ReplyForm,
     digest_of,
-    history_prompt,
     prompt,
-    question_parts,
-    read_reply,
     refuse_copy,
-    system_and_user,
     tagged,
 )
 from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
@@ -80,30 +75,34 @@ class ReasoningReply(ReplyForm):
 class ReasoningJudge(LlmJudge):
     """Observes reasoning with one model."""
 
+    schema_name = "observation"
+
     @staticmethod
     def prompts_digest() -> str:
         """Return the digest of prompt, schema, limits and the rubric's version."""
         schema = strict_schema("observation", ReasoningReply).schema
         return digest_of(reasoning_prompt(), TAG_RULE, schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION)
 
-    def messages(self, question: Question, response: Response) -> Messages:
-        """Return the prompt, and question and response between tags."""
-        parts = [*question_parts(question), tagged("response", response.answer or "(no response)")]
-        return system_and_user(reasoning_prompt() + history_prompt(question), parts)
+    def instructions(self, _question: Question) -> str:
+        """Return the prompt."""
+        return reasoning_prompt()
 
-    def schema(self, _question: Question) -> Schema:
-        """Return the strict JSON schema of the reply."""
-        return strict_schema("observation", ReasoningReply)
+    def data(self, _question: Question, response: Response) -> list[str]:
+        """Return the response."""
+        return [tagged("response", response.answer or "(no response)")]
 
-    def read(self, text: str, _question: Question, response: Response) -> dict[str, Any]:
-        """Return the fields of a verdict from the model's reply.
+    def form(self, _question: Question) -> type[ReplyForm]:
+        """Return the form of the reply."""
+        return ReasoningReply
+
+    def fields(self, reply: ReasoningReply, _question: Question, response: Response) -> dict[str, Any]:
+        """Return the reasoning and what is observed.
 
         Raises:
             DoubtfulReplyError: a count does not allow its grade.
-            ValueError: the reply cannot be read, or observes what the response does not hold.
+            ValueError: the reply observes what the response does not hold.
         """
-        reply = read_reply(text, ReasoningReply)
-        refuse_copy(reply.reasoning, "reasoning.txt")
+        refuse_copy(reply.reasoning, reasoning_prompt())
         if wrong := "; ".join(_invented(reply, response.answer or "")):
             raise ValueError(wrong)
         observed = _observed(reply)
@@ -183,16 +182,11 @@ def _observed(reply: ReasoningReply) -> Observed:
         "confidence": tuple(reply.confidence_quotes),
         **{fail.code: tuple(fail.quotes) for fail in reply.hard_fails},
     }
-    return Observed.model_validate(
-        {
-            "dimensions": reply.dimensions,
-            "hypotheses": reply.num_hypotheses,
-            "shifts": reply.num_shifts,
-            "crux_treatment": reply.crux_treatment,
-            "uncertainty_treatment": reply.uncertainty_treatment,
-            "confidence": _confidence(reply),
-            "hard_fails": sorted(fail.code for fail in reply.hard_fails),
-            "mode": reply.mode,
-            "quotes": {name: found for name, found in quotes.items() if found},
-        }
+    return Observed(
+        **reply.model_dump(include={"dimensions", "crux_treatment", "uncertainty_treatment", "mode"}),
+        hypotheses=reply.num_hypotheses,
+        shifts=reply.num_shifts,
+        confidence=_confidence(reply),
+        hard_fails=tuple(sorted(fail.code for fail in reply.hard_fails)),
+        quotes={name: found for name, found in quotes.items() if found},
     )

@@ -19,7 +19,6 @@ from evaltrack.judges.answer import (
     AnswerJudge,
     AnswerReply,
     NegativeReply,
-    judge_messages,
 )
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM, strict_schema
@@ -78,6 +77,10 @@ def verdict_of(
             await judge.aclose()
 
     return asyncio.run(asyncio.wait_for(judged(), 30))
+
+
+def judge_messages(question: Question, response: Response) -> list[dict[str, str]]:
+    return AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini").messages(question, response)
 
 
 def plain(message: dict[str, str]) -> str:

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.compare.differences import in_order
-from evaltrack.judges.answer import judge_messages
+from evaltrack.judges.answer import AnswerJudge
+from evaltrack.judges.client import LLM
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Observed, Question, Response, Row, Source, ToolCall, Usage, Verdict
 from evaltrack.records.stored_row import (
@@ -118,7 +119,8 @@ def test_a_judge_is_shown_the_same_again(tmp_path: Path, count: int) -> None:
     sources = tuple(Source(chunk_id=str(n), title=f"T{n}", text=f"text {n} " * 900) for n in range(count))
     asked, given_ = question(expected_chunks=("1",), expected_answer="No."), Response(answer="Yes.", sources=sources)
     found = stored(row(asked, given_), tmp_path)
-    assert judge_messages(question_of(found), response_of(found)) == judge_messages(asked, given_)
+    judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini")
+    assert judge.messages(question_of(found), response_of(found)) == judge.messages(asked, given_)
 
 
 def test_verdicts_come_back_without_what_they_cost(tmp_path: Path) -> None:
