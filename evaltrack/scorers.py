@@ -12,6 +12,7 @@ others. Grades of sources are no expectations: the functions count a graded sour
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike, fspath
 from typing import Any
 
@@ -93,10 +94,7 @@ def CitationRecall() -> GenaiScorer:  # noqa: N802
 def ContextPrecision(k: int = 5) -> GenaiScorer:  # noqa: N802
     """`context_precision_at_K`: the mean precision at the ranks of relevant sources in the first k."""
     _check_k(k)
-
-    def value(question: Question, response: Response) -> float | str:
-        return measured_precision(question, response, k)
-
+    value = partial(measured_precision, k=k)
     return genai_scorer(f"context_precision_at_{k}", f"evaltrack: context_precision, k = {k}", _of_records(value))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.judges.own_scores import measured_value, own_score
+from evaltrack.judges.own_scores import measured_values, own_score
 from evaltrack.metrics.answers import (
     NO_ANSWER,
     citation_precision,
@@ -19,14 +20,12 @@ from evaltrack.metrics.answers import (
     tool_arguments,
     tool_order,
 )
-from evaltrack.metrics.measure import checked_relevance
+from evaltrack.metrics.measure import Rules, checked_relevance
 from evaltrack.metrics.retrieval import context_precision
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.targets.threads import aside
-
-CONTEXT_PRECISION, COST = "context_precision", "cost"
 
 QUESTIONS = 1000
 """The number of questions that a cost is for. The cost of one would be 0.000 in tables."""
@@ -37,26 +36,11 @@ NO_EXPECTED_ANSWER = "the question has no expected_answer"
 Measured = float | str
 """A value, or the reason for no value."""
 
-WORDS: dict[str, Callable[[str, str], float]] = {
-    "exact_match": exact_match,
-    "token_f1": token_f1,
-    "contains": contains,
-}
-"""Scores that compare the answer's words with those of the expected answer."""
-
 PATTERN, SCHEMA = "regex", "json_schema"
 PATTERN_SECONDS = 2.0
 """Seconds after which the search for a user's pattern in one answer is stopped."""
 
 TOO_LONG = "the pattern did not end within {:g} s"
-
-OF_RESPONSES: dict[str, Callable[[Question, Response], Measured]] = {
-    "citation_precision": citation_precision,
-    "citation_recall": citation_recall,
-    "tool_order": tool_order,
-    "tool_arguments": tool_arguments,
-}
-"""Scores that need more than the answer: its sources, or the tool calls."""
 
 MAX_SCHEMA = 1_000_000
 """The largest size of a JSON schema, in bytes."""
@@ -88,21 +72,26 @@ class BuiltinScorer(Scorer):
         texts = (response.answer, *(source.text for source in response.sources or ()))
         is_long = self._takes_long or sum(len(text) for text in texts if text) > LONG_RESPONSE
         asked = (question, response)
-        return measured_value(score.name, await aside(self.measure, *asked) if is_long else self.measure(*asked))
+        measured = await aside(self.measure, *asked) if is_long else self.measure(*asked)
+        return measured_values({score.name: measured})
 
 
-def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:
+def open_builtin(spec: str, name: str = "", *, k: int = Rules.k, prices: Prices | None = None) -> BuiltinScorer | None:
     """Return the score that `spec` names, such as ``exact_match`` or ``regex:PATTERN``; None for other names.
 
+    `k` is the number of sources that are scored, and `prices` are those of the target's tokens.
+
     Raises:
-        UsageError: the pattern or the schema cannot be read.
+        UsageError: the pattern or the schema cannot be read, or there are no prices for ``cost``.
     """
     kind, colon, rest = spec.partition(":")
     name = name or kind
-    if kind in WORDS and not colon:
-        return BuiltinScorer(name, spec, [name, kind], _of_answer(_of_words(WORDS[kind])), binary=kind != "token_f1")
-    if kind in OF_RESPONSES and not colon:
-        return BuiltinScorer(name, spec, [name, kind], OF_RESPONSES[kind])
+    if spec in FUNCTIONS:
+        return BuiltinScorer(name, spec, [name, kind], FUNCTIONS[spec], binary=spec in ("exact_match", "contains"))
+    if spec == "context_precision":
+        return BuiltinScorer(name, spec, [name, kind], partial(measured_precision, k=k))
+    if spec == "cost":
+        return BuiltinScorer(name, spec, [kind], _of_prices(prices), span=None, higher_is_better=False)
     if kind == PATTERN and colon:
         return BuiltinScorer(name, spec, [name, spec], _of_answer(_of_pattern(rest)), binary=True)
     if kind == SCHEMA and colon:
@@ -120,13 +109,26 @@ def _of_answer(function: Callable[[Question, str], Measured]) -> Callable[[Quest
     return measure
 
 
-def _of_words(function: Callable[[str, str], float]) -> Callable[[Question, str], Measured]:
+def _of_words(function: Callable[[str, str], float]) -> Callable[[Question, Response], Measured]:
+    """Return a function that compares the answer's words with those of the expected answer."""
+
     def measure(question: Question, answer: str) -> Measured:
         if question.expected_answer is None:
             return NO_EXPECTED_ANSWER
         return function(answer, question.expected_answer)
 
-    return measure
+    return _of_answer(measure)
+
+
+FUNCTIONS: dict[str, Callable[[Question, Response], Measured]] = {
+    "exact_match": _of_words(exact_match),
+    "token_f1": _of_words(token_f1),
+    "contains": _of_words(contains),
+    "citation_precision": citation_precision,
+    "citation_recall": citation_recall,
+    "tool_order": tool_order,
+    "tool_arguments": tool_arguments,
+}
 
 
 def _of_pattern(pattern: str) -> Callable[[Question, str], Measured]:
@@ -194,30 +196,17 @@ def _refuse(word: str) -> None:
     raise ValueError(f"{word} is not JSON")
 
 
-def context_precision_scorer(name: str, k: int) -> BuiltinScorer:
-    """Return the score for the mean precision at the rank of each relevant source in the first k."""
-    name = name or CONTEXT_PRECISION
-
-    def measure(question: Question, response: Response) -> Measured:
-        return measured_precision(question, response, k)
-
-    return BuiltinScorer(name, CONTEXT_PRECISION, [name, CONTEXT_PRECISION], measure)
-
-
-def measured_precision(question: Question, response: Response, k: int) -> float | str:
+def measured_precision(question: Question, response: Response, *, k: int) -> Measured:
     """Return the context precision in the first k, or the reason why retrieval was not measured."""
     relevance = checked_relevance(question, response)
     return relevance if isinstance(relevance, str) else context_precision(relevance.ranks, k)
 
 
-def cost_scorer(name: str, prices: Prices | None) -> BuiltinScorer:
-    """Return the score for the US dollars that 1,000 questions like this one cost.
+def _of_prices(prices: Prices | None) -> Callable[[Question, Response], Measured]:
+    """Return a function that computes the US dollars that 1,000 questions like this one cost.
 
     It prices the tokens that the target reports; counted or estimated tokens have no price. Runs with different prices
     are compared: a model that costs more is a change.
-
-    Raises:
-        UsageError: there are no prices.
     """
     if prices is None:
         raise UsageError("`scores=cost`: needs what tokens cost; give `price_in=` and `price_out=`")
@@ -225,4 +214,4 @@ def cost_scorer(name: str, prices: Prices | None) -> BuiltinScorer:
     def measure(_: Question, response: Response) -> Measured:
         return NO_USAGE if response.usage is None else QUESTIONS * prices.cost(response.usage)
 
-    return BuiltinScorer(name or COST, COST, [COST], measure, span=None, higher_is_better=False)
+    return measure

@@ -7,7 +7,7 @@ runs in a separate process, like a target function (see `evaltrack.targets.pytho
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,12 +16,33 @@ from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.recorded import folded
 from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.metrics.measure import lacking
-from evaltrack.records import Judge, Question, Response, Verdict
+from evaltrack.records import Judge, Question, Record, Response, Verdict
 from evaltrack.targets.child import Service
 from evaltrack.targets.functions import is_async
 from evaltrack.targets.processes import Order, Pool, ResponseCall
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
+
+
+def takes_response(function: Callable[..., Any]) -> bool:
+    """Return True if a function can be called with a question and a response."""
+    try:
+        inspect.signature(function).bind("question", "response")
+    except TypeError:
+        return False
+    except ValueError:  # some builtins have no signature
+        return True
+    return True
+
+
+def response_service(judge: Callable[[Question, Response], Awaitable[Record]], **facts: Any) -> Service:
+    """Return the service of a child process for a judge or a score: from a `ResponseCall` to its result, as JSON."""
+
+    async def answer(payload: bytes) -> bytes:
+        call = ResponseCall.model_validate_json(payload)
+        return (await judge(call.question, call.response)).model_dump_json(exclude_defaults=True).encode()
+
+    return Service(answer, lambda: facts)
 
 
 class FunctionJudge(Judge):
@@ -34,12 +55,8 @@ class FunctionJudge(Judge):
     def __init__(self, name: str, function: Callable[..., Any] | None = None) -> None:
         self.name = name
         function = function or import_function(name, "judge", Guide.JUDGE_FUNCTION)
-        try:
-            inspect.signature(function).bind("question", "response")
-        except TypeError:
-            raise UsageError(f"judge `{name}`: must take (question, response)", guide=Guide.JUDGE_FUNCTION) from None
-        except ValueError:  # some builtins have no signature
-            pass
+        if not takes_response(function):
+            raise UsageError(f"judge `{name}`: must take (question, response)", guide=Guide.JUDGE_FUNCTION)
         self._call = function if is_async(function) else in_thread(function)
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
@@ -91,15 +108,9 @@ class ProcessJudge(Pool, Judge):
 
 
 def answering(name: str) -> Service:
-    """Return the service of a child process for a judge: from JSON of a `ResponseCall` to JSON of a `Verdict`.
+    """Return the service of a child process for a judge.
 
     Raises:
         UsageError: it cannot be imported, or does not take a question and a response.
     """
-    judge = FunctionJudge(name)
-
-    async def answer(payload: bytes) -> bytes:
-        call = ResponseCall.model_validate_json(payload)
-        return (await judge(call.question, call.response)).model_dump_json(exclude_defaults=True).encode()
-
-    return Service(answer)
+    return response_service(FunctionJudge(name))

@@ -35,21 +35,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from evaltrack.errors import UsageError
-from evaltrack.judges.builtin_scores import (
-    CONTEXT_PRECISION,
-    COST,
-    TOO_LONG,
-    bounded_text,
-    context_precision_scorer,
-    cost_scorer,
-    open_builtin,
-)
+from evaltrack.judges.builtin_scores import TOO_LONG, bounded_text, open_builtin
+from evaltrack.judges.function import response_service
 from evaltrack.judges.own_scores import (
     FAITHFULNESS,
     Functions,
     FunctionScorer,
     asks_judge,
-    measured_value,
+    measured_values,
     own_score,
     split_name,
 )
@@ -90,15 +83,11 @@ def open_scorers(
     scorers: list[Scorer] = []
     with ExitStack() as opened:
         for spec in specs:
-            name, place = split_name(spec)
-            if place == COST:
-                scorer: Scorer = cost_scorer(name, prices)
-            elif place == CONTEXT_PRECISION:
-                scorer = context_precision_scorer(name, k)
-            elif judge is not None and asks_judge(spec):
-                scorer = FaithfulnessScorer(name, judge(place.partition(":")[2]))
+            if judge is not None and asks_judge(spec):
+                name, place = split_name(spec)
+                scorer: Scorer = FaithfulnessScorer(name, judge(place.partition(":")[2]))
             else:
-                scorer = _open(spec, functions or {}, in_process=in_process)
+                scorer = _open(spec, functions or {}, in_process=in_process, k=k, prices=prices)
             opened.callback(scorer.close)
             scorers.append(scorer)
         check_scores(scorers)
@@ -106,17 +95,17 @@ def open_scorers(
     return tuple(scorers)
 
 
-def _open(spec: str, functions: Functions, *, in_process: bool) -> Scorer:
+def _open(spec: str, functions: Functions, *, in_process: bool, k: int, prices: Prices | None) -> Scorer:
     name, place = split_name(spec)
     if place in functions:
         return FunctionScorer(functions[place], place, name)
-    builtin = open_builtin(place, name)
-    if builtin is None:
-        check_place(place)
-    elif in_process or not builtin.may_hang:
+    builtin = open_builtin(place, name, k=k, prices=prices)
+    if builtin is not None and (in_process or not builtin.may_hang):
         return builtin
     if in_process:
         return open_local(spec)
+    if builtin is None:
+        check_place(place)
     return ProcessScorer(spec, measures_raw=builtin is not None)
 
 
@@ -216,18 +205,13 @@ class ProcessScorer(Pool, Scorer):
 
 
 def answering(spec: str) -> Service:
-    """Return the service of a child process for ``[NAME=]SCORE``: JSON of a `ResponseCall` to JSON of `OwnValues`.
+    """Return the service of a child process for ``[NAME=]SCORE``.
 
     Raises:
         UsageError: it cannot be opened.
     """
     scorer = open_local(spec, own_loop=False)
-
-    async def answer(payload: bytes) -> bytes:
-        call = ResponseCall.model_validate_json(payload)
-        return (await scorer(call.question, call.response)).model_dump_json().encode()
-
-    return Service(answer, lambda: {"scores": [score.model_dump() for score in scorer.declared]})
+    return response_service(scorer, scores=[score.model_dump() for score in scorer.declared])
 
 
 MOST_SOURCE_TEXT, MOST_ANSWER = 100_000, 12_000
@@ -315,7 +299,7 @@ class MlflowScorer(Scorer):
         (score,) = self.declared
         if response.answer is None:
             return OwnValues(reasons={score.name: NO_ANSWER})
-        return measured_value(score.name, await self._judge(question, response))
+        return measured_values({score.name: await self._judge(question, response)})
 
 
 def _open_mlflow(place: str, spec: str) -> GenaiJudge | LibraryMetric:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
+from evaltrack.judges.function import takes_response
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
@@ -133,18 +134,17 @@ def own_score(name: str, computed_by: str, said: list[Any], **fields: Any) -> Ow
         raise UsageError(f"`scores=`: `{computed_by}`: `{where}` {error.errors()[0]['msg']}") from None
 
 
-def bounded(value: float) -> float | str:
-    """Return the value, or the reason why it cannot be a score."""
-    if abs(value) <= LARGEST_SCORE:
-        return value
-    return f"the value is {value:g}; a score is a number from {-LARGEST_SCORE:g} to {LARGEST_SCORE:g}"
+def measured_values(measured: Mapping[str, float | str]) -> OwnValues:
+    """Return values by name. A text is the reason for no value."""
+    values = {name: each for name, each in measured.items() if not isinstance(each, str) and abs(each) <= LARGEST_SCORE}
+    reasons = {name: _why_none(each) for name, each in measured.items() if name not in values}
+    return OwnValues(values=values, reasons=reasons)
 
 
-def measured_value(name: str, measured: float | str) -> OwnValues:
-    """Return one value by its name, or the reason for no value."""
-    measured = measured if isinstance(measured, str) else bounded(measured)
-    named = {name: measured}
-    return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
+def _why_none(measured: float | str) -> str:
+    if isinstance(measured, str):
+        return measured
+    return f"the value is {measured:g}; a score is a number from {-LARGEST_SCORE:g} to {LARGEST_SCORE:g}"
 
 
 def _code(function: Callable[..., Any]) -> str:
@@ -171,14 +171,10 @@ class FunctionScorer(Scorer):
     """
 
     def __init__(self, function: Callable[..., Any], place: str, name: str = "", *, own_loop: bool = True) -> None:
-        try:
-            inspect.signature(function).bind("question", "response")
-        except TypeError:
-            raise UsageError(f"`scores=`: `{place}` must take (question, response)") from None
-        except ValueError:  # some builtins have no signature
-            pass
+        if not takes_response(function):
+            raise UsageError(f"`scores=`: `{place}` must take (question, response)")
         self.declared = declared_scores(function, place, name)
-        run: Callable[[Callable[..., Any]], Callable[..., Any]] = in_own_loop if own_loop else _as_it_is
+        run: Callable[[Callable[..., Any]], Callable[..., Any]] = in_own_loop if own_loop else lambda same: same
         self._call = run(function) if is_async(function) else in_thread(function)
         self._finish = run(_awaited)
 
@@ -190,39 +186,24 @@ class FunctionScorer(Scorer):
         return read_values(returned, self.declared)
 
 
-def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function
-
-
 async def _awaited(returned: Any) -> Any:
     return await returned
 
 
 def read_values(returned: object, declared: tuple[OwnScore, ...]) -> OwnValues:
     """Read a function's result as values and reasons by the declared names."""
-    if isinstance(returned, Mapping):
-        return _read_mapping(returned, declared)
-    if len(declared) > 1:
-        names = ", ".join(score.name for score in declared)
-        why = f"the function returned {type(returned).__name__}, not a mapping with {names}"
-        return OwnValues(reasons={score.name: why for score in declared})
-    return measured_value(declared[0].name, _value(returned, declared[0]))
-
-
-def _read_mapping(returned: Mapping[Any, Any], declared: tuple[OwnScore, ...]) -> OwnValues:
-    names = {score.name for score in declared}
-    others = [str(name)[:60] for name in returned if name not in names]
-    if others:
-        listed = ", ".join(others[:MOST_NAMED])
+    names = [score.name for score in declared]
+    if not isinstance(returned, Mapping):
+        if len(names) == 1:
+            return measured_values({names[0]: _value(returned, declared[0])})
+        why = f"the function returned {type(returned).__name__}, not a mapping with {', '.join(names)}"
+    elif others := [str(name)[:60] for name in returned if name not in names]:
         cure = "declare the names of a mapping: @score(values=[...])"
-        why = f"the function returned names that it does not declare: {listed}; {cure}"
-        return OwnValues(reasons=dict.fromkeys(names, why))
-    read = {score.name: _value(returned[score.name], score) for score in declared if score.name in returned}
-    missing = {name: f"the function returned no `{name}`" for name in names - read.keys()}
-    return OwnValues(
-        values={name: value for name, value in read.items() if not isinstance(value, str)},
-        reasons={name: value for name, value in read.items() if isinstance(value, str)} | missing,
-    )
+        why = f"the function returned names that it does not declare: {', '.join(others[:MOST_NAMED])}; {cure}"
+    else:
+        values = {score.name: _value(returned[score.name], score) for score in declared if score.name in returned}
+        return measured_values({name: values.get(name, f"the function returned no `{name}`") for name in names})
+    return OwnValues(reasons=dict.fromkeys(names, why))
 
 
 def _value(value: object, declared: OwnScore) -> float | str:
@@ -232,9 +213,8 @@ def _value(value: object, declared: OwnScore) -> float | str:
     if declared.binary and type(value).__name__ not in ("bool", "bool_"):  # numpy's too
         return f"the function returned {type(value).__name__}, and its result is annotated bool"
     try:
-        number = float(value) if hasattr(value, "__float__") else None  # numpy's numbers too
-    except Exception:  # noqa: BLE001 - any object may raise anything
-        number = None
-    if number is None:
-        return f"the function returned {type(value).__name__}; return a number, a bool, a mapping or None"
-    return bounded(number)
+        if hasattr(value, "__float__"):  # numpy's numbers too
+            return float(value)
+    except Exception:  # noqa: BLE001, S110 - any object may raise anything
+        pass
+    return f"the function returned {type(value).__name__}; return a number, a bool, a mapping or None"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.judges.builtin_scores import LONG_RESPONSE, MAX_SCHEMA, NO_EXPECTED_ANSWER, cost_scorer, open_builtin
+from evaltrack.judges.builtin_scores import LONG_RESPONSE, MAX_SCHEMA, NO_EXPECTED_ANSWER, open_builtin
 from evaltrack.judges.open_scores import open_scorers
 from evaltrack.metrics.answers import NO_ANSWER, NO_TOOLS
 from evaltrack.metrics.measure import NEGATIVE, NO_SOURCES
@@ -158,12 +158,10 @@ def test_the_cost_of_a_thousand_questions() -> None:
 
 
 def test_tokens_that_nobody_reports_have_no_cost() -> None:
-    values = asyncio.run(cost_scorer("", PRICES)(QUESTION, Response(answer="A")))
+    (scorer,), (other,) = (open_scorers(["cost"], in_process=False, prices=each) for each in (PRICES, Prices(1, 2)))
+    values = asyncio.run(scorer(QUESTION, Response(answer="A")))
     assert (dict(values.values), dict(values.reasons)) == ({}, {"cost": "the target reports no usage"})
-
-
-def test_runs_with_other_prices_are_compared() -> None:
-    assert cost_scorer("", PRICES).declared == cost_scorer("", Prices(1, 2)).declared
+    assert scorer.declared == other.declared  # runs with other prices are compared
 
 
 def test_prices_are_needed() -> None:
