@@ -254,12 +254,10 @@ class _Evaluation:
         plan, run, settings = self.plan, self.run, self.plan.settings
         ledger, summary, shown_rows = takers.ledger, takers.summary, takers.shown_rows
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
+        judge_prices = settings.judge_prices if plan.judges or ledger.calls["judge"] else None
         spent = {
-            whose: (price, tokens)
-            for whose, price, tokens in (
-                ("target", settings.prices, ledger.target_usage),
-                ("judge", settings.judge_prices if plan.judges or ledger.calls["judge"] else None, ledger.judge_usage),
-            )
+            whose: (price, ledger.usage[whose])
+            for whose, price in (("target", settings.prices), ("judge", judge_prices))
             if ledger.reports[whose] == ledger.calls[whose]
         }
         costs = {whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price}

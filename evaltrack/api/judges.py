@@ -242,7 +242,7 @@ def _ask(
                 yield row
 
     take_all(judging, take, judges)
-    return rows_by_id, ledger.judge_usage.total_tokens
+    return rows_by_id, ledger.usage["judge"].total_tokens
 
 
 def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Replayed:

@@ -132,14 +132,14 @@ class CandidateRerunner:
     def usd(self) -> float | None:
         """The price of all reruns in USD; None if no prices are set."""
         settings = self.command.settings
-        pairs = ((settings.prices, self.ledger.target_usage), (settings.judge_prices, self.ledger.judge_usage))
+        pairs = ((settings.prices, self.ledger.usage["target"]), (settings.judge_prices, self.ledger.usage["judge"]))
         costs = [prices.cost(usage) for prices, usage in pairs if prices]
         return sum(costs) if costs else None
 
     @property
     def tokens(self) -> int:
         """The tokens that target and judges used for the reruns."""
-        return self.ledger.total_tokens + self.ledger.judge_usage.total_tokens
+        return self.ledger.total_tokens + self.ledger.usage["judge"].total_tokens
 
     def _answer(self, row: Row) -> Answer:
         again, key = stored_row(row, self.runs.candidate.signature.k), row.question.id

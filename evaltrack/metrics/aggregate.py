@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from statistics import fmean
 from typing import Literal
@@ -15,11 +15,7 @@ from evaltrack.records import Response, Row, Usage
 SHOWN_ROWS = 20
 """The most failed, and the most missed, questions that reports list; the tables in MLflow hold all."""
 
-TOTALS = (
-    *("num_questions", "num_measured", "num_errors", "num_negatives", "duplicates", "num_judged", "judge_errors"),
-)
-"""Counts over all questions."""
-
+BEST = "combined_score_best"
 LEVELS = ("easy", "medium", "hard")
 DOMAIN_PREFIX = "domain-"
 
@@ -39,7 +35,6 @@ class Summary:
         self.num_questions = self.num_measured = self.num_errors = self.num_negatives = self.duplicates = 0
         self._overall, self._judges = _values(), _values()
         self._groups: defaultdict[str, Values] = defaultdict(_values)
-        self._best: float | None = None
         self.num_judged = self.judge_errors = 0
 
     def add(self, row: Row) -> None:
@@ -56,12 +51,6 @@ class Summary:
                 values[score.metric].append(value)
         if "precision_at_k" in row.scores:
             self._overall["precision_at_k.max"].append(min(self._k, num_expected(row)) / self._k)
-        self._add_judged(row)
-
-    def _add_judged(self, row: Row) -> None:
-        combined = row.scores.get("combined_score")
-        if combined is not None:
-            self._best = combined if self._best is None else max(self._best, combined)
         self.num_judged += bool(row.verdicts) and row.failure is None
         self.judge_errors += row.failure is not None and row.failure.kind == "judge_error"
         for verdict in row.verdicts:
@@ -85,18 +74,27 @@ class Summary:
         """Means by metric name, in the order of the metric table. Only metrics that were measured."""
         names = [name for score in self._table.scores for name in (score.metric, f"{score.metric}.max")]
         means = {name: fmean(self._overall[name]) for name in names if name in self._overall}
-        return means if self._best is None else {**means, "combined_score_best": self._best}
+        if "combined_score" in means:
+            means[BEST] = max(self._overall["combined_score"])
+        return means
 
     @property
     def counts(self) -> dict[str, int]:
         """The number of questions behind each of `metrics`."""
-        best = len(self._overall["combined_score"]) if self._best is not None else 0
-        return {name: best if name == "combined_score_best" else len(self._overall[name]) for name in self.metrics}
+        return {name: len(self._overall["combined_score" if name == BEST else name]) for name in self.metrics}
 
     @property
     def totals(self) -> dict[str, int]:
         """Counts over all questions."""
-        return {name: getattr(self, name) for name in TOTALS}
+        return {
+            "num_questions": self.num_questions,
+            "num_measured": self.num_measured,
+            "num_errors": self.num_errors,
+            "num_negatives": self.num_negatives,
+            "duplicates": self.duplicates,
+            "num_judged": self.num_judged,
+            "judge_errors": self.judge_errors,
+        }
 
     @property
     def groups(self) -> dict[str, dict[str, tuple[float, int]]]:
@@ -159,8 +157,6 @@ def worst_domains(groups: Mapping[str, Means]) -> list[tuple[str, Means]]:
     return sorted((item for item in groups.items() if item[0] not in LEVELS), key=order)
 
 
-Whose = Literal["target", "judge"]
-
 MAX_MODELS = 10
 """The most models that a run names."""
 MAX_UNREAD = 20
@@ -175,11 +171,10 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self.target_usage = self.judge_usage = Usage(prompt_tokens=0, completion_tokens=0)
+        self.usage = dict.fromkeys(("target", "judge"), Usage(prompt_tokens=0, completion_tokens=0))
         self.total_tokens = self.cached_verdicts = self.trial_errors = self.num_unanswered = 0
         self.num_empty = self.num_empty_answers = 0
-        self.calls = {"target": 0, "judge": 0}
-        self.reports = {"target": 0, "judge": 0}
+        self.calls, self.reports = Counter[str](), Counter[str]()
         self._seconds = array("d")
         self.models: set[str] = set()
         self.unread: dict[str, int] = {}
@@ -213,26 +208,23 @@ class Ledger:
         if response.model and len(self.models) < MAX_MODELS:
             self.models.add(response.model)
 
-    def _enter(self, whose: Whose, usage: Usage | None) -> None:
+    def _enter(self, whose: Literal["target", "judge"], usage: Usage | None) -> None:
         self.calls[whose] += 1
-        if usage is None:
-            return
-        self.reports[whose] += 1
-        if whose == "judge":
-            self.judge_usage += usage
-        else:
-            self.target_usage += usage
+        if usage is not None:
+            self.reports[whose] += 1
+            self.usage[whose] += usage
 
     @property
     def totals(self) -> dict[str, int]:
         """Counts over all trials."""
+        target, judge = self.usage["target"], self.usage["judge"]
         return {
             "total_tokens": self.total_tokens,
-            "judge_tokens": self.judge_usage.total_tokens,
-            "cached_tokens": self.target_usage.cached_tokens or 0,
-            "reasoning_tokens": self.target_usage.reasoning_tokens or 0,
-            "judge_cached_tokens": self.judge_usage.cached_tokens or 0,
-            "judge_reasoning_tokens": self.judge_usage.reasoning_tokens or 0,
+            "judge_tokens": judge.total_tokens,
+            "cached_tokens": target.cached_tokens or 0,
+            "reasoning_tokens": target.reasoning_tokens or 0,
+            "judge_cached_tokens": judge.cached_tokens or 0,
+            "judge_reasoning_tokens": judge.reasoning_tokens or 0,
             "cached_verdicts": self.cached_verdicts,
             "num_unanswered": self.num_unanswered,
             "empty_answers": self.num_empty + self.num_empty_answers,

@@ -10,7 +10,6 @@ from evaltrack.metrics.rubric import DIMENSIONS, MODES, TIER_SCORES, TIERS
 from evaltrack.records import OwnScore, Signature
 from evaltrack.records.stored_row import FIELDS
 
-NOTHING: frozenset[Part] = frozenset()
 K: frozenset[Part] = frozenset({"k"})
 JUDGE: frozenset[Part] = frozenset({"judge"})
 WEIGHTED: frozenset[Part] = frozenset({"judge", "weights"})
@@ -18,15 +17,98 @@ PASSING: frozenset[Part] = frozenset({"k", "judge", "pass_threshold"})
 
 _Retrieval = partial(Score, depends_on=K, retrieval=True)
 _Judged = partial(Score, depends_on=JUDGE, main=False)
-_Agent = partial(Score, depends_on=NOTHING, binary=True)
+_Agent = partial(Score, main=False, binary=True)
+_Usage = partial(Score, tells_result=False, span=None)
 _Share = partial(Score, binary=True, form="percent")
 _Trials = partial(_Share, depends_on=PASSING, main=False)
 _Reasoning = partial(Score, depends_on=JUDGE, main=False)
 _ReasoningShare = partial(_Share, main=False)
 
-RETRIEVAL_SCORES = (
+AGENT_SCORES = (
+    _Agent("tools_called", "Tools called", "1 if every expected tool was called, else 0", main=True),
+    _Agent("tool_invoked", "A tool invoked", "1 if an expected tool was called, else 0"),
+    _Agent("tools_coordinated", "Tools coordinated", "several expected tools: 1 if all of them were called, else 0"),
+    _Agent(
+        "sources_included", "Sources included", "answerable, with expected tools: 1 if the output holds sources, else 0"
+    ),
+)
+
+TRIAL_SCORES = (
+    _Trials("pass_at_n", "Passed in one trial", "trials: 1 if one of the n passed, else 0"),
+    _Trials("pass_hat_n", "Passed in all trials", "trials: 1 if all n passed, else 0"),
+    _Trials(
+        "flaky", "Flaky", "trials: 1 if some passed and some did not, else 0", mean="flaky_rate", higher_is_better=False
+    ),
+)
+OF_TRIALS = tuple(score.name for score in TRIAL_SCORES)
+
+REASONING_SCORES = (
+    Score(
+        "reasoning_score",
+        "Reasoning score",
+        "the rubric's score, from 0 to 100",
+        depends_on=WEIGHTED,
+        headline=5,
+        tolerance=Tolerance(0.10),
+        span=100.0,
+        form="points",
+    ),
+    _Reasoning(
+        "hypotheses", "Hypotheses", "distinct hypotheses in the response", span=None, aim=Aim(3.5, published=1.2)
+    ),
+    _Reasoning(
+        "shifts",
+        "Perspective shifts",
+        "genuine shifts of perspective in the response",
+        span=None,
+        aim=Aim(2.8, published=0.3),
+    ),
+    *(
+        _Reasoning(
+            name,
+            "H-count (of 10)" if name == "h_count" else name.replace("_", " ").capitalize(),
+            f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10",
+            span=10.0,
+        )
+        for name in DIMENSIONS
+    ),
+    _Share(
+        "coupling_violation",
+        "Coupling violations",
+        "1 if the claimed confidence exceeds the earned one, else 0; only responses that express confidence",
+        mean="coupling_violation_rate",
+        depends_on=JUDGE,
+        higher_is_better=False,
+        aim=Aim(0.10, published=0.45, higher_is_better=False),
+    ),
+    *(
+        _ReasoningShare(
+            name,
+            f"Tier {tier}, {each.label} ({each.action.lower()})",
+            f"1 if the response is of tier {tier}, else 0",
+            mean=f"{name}_share",
+            depends_on=WEIGHTED,
+            compared=tier == 0,  # hard fails
+            higher_is_better=tier != 0,
+            tolerance=None if tier else Tolerance(0.10, relative=False),
+        )
+        for name, (tier, each) in zip(TIER_SCORES, TIERS.items(), strict=True)
+    ),
+    *(
+        _ReasoningShare(
+            f"mode_{mode}",
+            f"Mode {mode}",
+            f"1 if its mode is {mode}, else 0",
+            mean=f"mode_{mode}_share",
+            depends_on=JUDGE,
+            compared=False,
+        )
+        for mode in MODES
+    ),
+)
+
+SCORES = (
     _Retrieval(
-        "recall_at_k",
         "recall_at_k",
         "Recall@{k}",
         "relevant in the first k / relevant",
@@ -40,7 +122,6 @@ RETRIEVAL_SCORES = (
     ),
     _Retrieval(
         "precision_at_k",
-        "precision_at_k",
         "Precision@{k}",
         "relevant in the first k / k",
         hint=Hint(
@@ -49,17 +130,16 @@ RETRIEVAL_SCORES = (
     ),
     _Retrieval(
         "reciprocal_rank",
-        "mrr",
         "MRR",
         "1 / rank of the first relevant in the first k, else 0",
+        mean="mrr",
         headline=3,
         tolerance=Tolerance(0.10),
         hint=Hint(0.7, ("the first result is often wrong", "reranking is needed", "the scoring function needs tuning")),
     ),
-    _Retrieval("hit", "hit_rate", "Hit rate", "1 if any relevant is in the first k, else 0", binary=True),
-    _Retrieval("ndcg_at_k", "ndcg_at_k", "nDCG@{k}", "discounted gain of the first k / that of the ideal list"),
+    _Retrieval("hit", "Hit rate", "1 if any relevant is in the first k, else 0", mean="hit_rate", binary=True),
+    _Retrieval("ndcg_at_k", "nDCG@{k}", "discounted gain of the first k / that of the ideal list"),
     Score(
-        "judged_at_k",
         "judged_at_k",
         "Judged@{k}",
         "graded questions: graded sources in the first k / returned ones",
@@ -67,207 +147,66 @@ RETRIEVAL_SCORES = (
         main=False,
         tells_result=False,
     ),
-)
-
-NEGATIVE_SCORES = (
     _Share(
         "negative_pass",
-        "negative_pass_rate",
         "Negatives passed",
         "negatives: 1 if the target declined, else 0",
+        mean="negative_pass_rate",
         depends_on=JUDGE,
         tolerance=Tolerance(0.10),
     ),
     _Share(
         "false_abstention",
-        "false_abstention_rate",
         "False abstentions",
         "answerable: 1 if the target declined, else 0",
-        depends_on=NOTHING,
+        mean="false_abstention_rate",
         higher_is_better=False,
         tolerance=Tolerance(0.10, relative=False),  # its baseline is often 0
     ),
-)
-
-JUDGE_SCORES = (
     Score(
         "overall_score",
-        "judge_score",
         "Judge score",
         "the judge's overall score, in [0, 1]",
+        mean="judge_score",
         depends_on=JUDGE,
         headline=4,
         tolerance=Tolerance(0.10),
     ),
-    _Judged("accuracy", "accuracy", "Accuracy", "the judge: correctness of the answer's facts"),
-    _Judged("completeness", "completeness", "Completeness", "the judge: share of the expected facts in the answer"),
-    _Judged("relevance", "relevance", "Relevance", "the judge: how well it answers the question"),
+    _Judged("accuracy", "Accuracy", "the judge: correctness of the answer's facts"),
+    _Judged("completeness", "Completeness", "the judge: share of the expected facts in the answer"),
+    _Judged("relevance", "Relevance", "the judge: how well it answers the question"),
     _Judged(
-        "judge_spread",
         "judge_spread",
         "Judge spread",
         "a panel: highest minus lowest overall score",
         higher_is_better=False,
         tells_result=False,
     ),
-)
-
-AGENT_SCORES = (
-    _Agent("tools_called", "tools_called", "Tools called", "1 if every expected tool was called, else 0"),
-    _Agent("tool_invoked", "tool_invoked", "A tool invoked", "1 if an expected tool was called, else 0", main=False),
-    _Agent(
-        "tools_coordinated",
-        "tools_coordinated",
-        "Tools coordinated",
-        "several expected tools: 1 if all of them were called, else 0",
-        main=False,
-    ),
-    _Agent(
-        "sources_included",
-        "sources_included",
-        "Sources included",
-        "answerable, with expected tools: 1 if the output holds sources, else 0",
-        main=False,
-    ),
-)
-
-COST_SCORES = (
-    Score(
-        "num_tokens",
-        "num_tokens",
-        "Tokens",
-        "tokens the target used",
-        depends_on=NOTHING,
-        main=False,
-        higher_is_better=False,
-        tells_result=False,
-        span=None,
-        form="count",
-    ),
-    Score(
-        "combined_score",
-        "combined_score",
-        "Combined score",
-        "hit^alpha * judge^gamma / (tokens / 1000)^beta",
-        depends_on=K | WEIGHTED,
-        tells_result=False,
-        span=None,
-    ),
-)
-
-PASS = _Share(
-    "pass",
-    "pass_rate",
-    "Pass rate",
-    "1 if the question passed, else 0",
-    depends_on=PASSING,
-    headline=1,
-    tells_result=False,  # `passed` does
-)
-
-TRIAL_SCORES = (
-    _Trials("pass_at_n", "pass_at_n", "Passed in one trial", "trials: 1 if one of the n passed, else 0"),
-    _Trials("pass_hat_n", "pass_hat_n", "Passed in all trials", "trials: 1 if all n passed, else 0"),
-    _Trials(
-        "flaky", "flaky_rate", "Flaky", "trials: 1 if some passed and some did not, else 0", higher_is_better=False
-    ),
-)
-OF_TRIALS = tuple(score.name for score in TRIAL_SCORES)
-
-REASONING_SCORES = (
-    Score(
-        "reasoning_score",
-        "reasoning_score",
-        "Reasoning score",
-        "the rubric's score, from 0 to 100",
-        depends_on=WEIGHTED,
-        headline=5,
-        tolerance=Tolerance(0.10),
-        span=100.0,
-        form="points",
-    ),
-    _Reasoning(
-        "hypotheses",
-        "hypotheses",
-        "Hypotheses",
-        "distinct hypotheses in the response",
-        span=None,
-        aim=Aim(3.5, published=1.2),
-    ),
-    _Reasoning(
-        "shifts",
-        "shifts",
-        "Perspective shifts",
-        "genuine shifts of perspective in the response",
-        span=None,
-        aim=Aim(2.8, published=0.3),
-    ),
-    *(
-        _Reasoning(
-            name,
-            name,
-            "H-count (of 10)" if name == "h_count" else name.replace("_", " ").capitalize(),
-            f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10",
-            span=10.0,
-        )
-        for name in DIMENSIONS
+    *AGENT_SCORES,
+    _Usage("num_tokens", "Tokens", "tokens the target used", main=False, higher_is_better=False, form="count"),
+    _Usage(
+        "combined_score", "Combined score", "hit^alpha * judge^gamma / (tokens / 1000)^beta", depends_on=K | WEIGHTED
     ),
     _Share(
-        "coupling_violation",
-        "coupling_violation_rate",
-        "Coupling violations",
-        "1 if the claimed confidence exceeds the earned one, else 0; only responses that express confidence",
-        depends_on=JUDGE,
-        higher_is_better=False,
-        aim=Aim(0.10, published=0.45, higher_is_better=False),
+        "pass",
+        "Pass rate",
+        "1 if the question passed, else 0",
+        mean="pass_rate",
+        depends_on=PASSING,
+        headline=1,
+        tells_result=False,  # `passed` does
     ),
-    *(
-        _ReasoningShare(
-            name,
-            f"{name}_share",
-            f"Tier {tier}, {each.label} ({each.action.lower()})",
-            f"1 if the response is of tier {tier}, else 0",
-            depends_on=WEIGHTED,
-            compared=tier == 0,  # hard fails
-            higher_is_better=tier != 0,
-            tolerance=None if tier else Tolerance(0.10, relative=False),
-        )
-        for name, (tier, each) in zip(TIER_SCORES, TIERS.items(), strict=True)
-    ),
-    *(
-        _ReasoningShare(
-            f"mode_{mode}",
-            f"mode_{mode}_share",
-            f"Mode {mode}",
-            f"1 if its mode is {mode}, else 0",
-            depends_on=JUDGE,
-            compared=False,
-        )
-        for mode in MODES
-    ),
-)
-
-SCORES = (
-    *RETRIEVAL_SCORES,
-    *NEGATIVE_SCORES,
-    *JUDGE_SCORES,
-    *AGENT_SCORES,
-    *COST_SCORES,
-    PASS,
     *TRIAL_SCORES,
     *REASONING_SCORES,
 )
 
 LATENCIES = tuple(
-    Score(
+    _Usage(
         "seconds",
-        f"latency_p{percent}",
         f"Latency p{percent}, s",
         f"seconds within which the target answered {percent} % of the questions, by nearest rank",
-        depends_on=NOTHING,
+        mean=f"latency_p{percent}",
         higher_is_better=False,
-        tells_result=False,
-        span=None,
         quantile=percent / 100,
     )
     for percent in (50, 95)
@@ -297,7 +236,7 @@ def named_score(name: str) -> Score | None:
 def metric_form(name: str) -> Score:
     """Return the score that formats a metric's values. One of the user's own gets three decimals under its name."""
     title = name.replace("{", "{{").replace("}", "}}")
-    return named_score(name) or Score(name, name, title, "", depends_on=frozenset(), span=None)
+    return named_score(name) or Score(name, title, "", span=None)
 
 
 RUNS_AT_ONCE = 64
@@ -369,9 +308,7 @@ def _score(declared: OwnScore) -> Score:
     return Score(
         declared.name,
         declared.name,
-        declared.name,
         f"by {declared.computed_by}",
-        depends_on=frozenset(),
         higher_is_better=declared.higher_is_better,
         binary=declared.binary,
         tells_result=declared.gates,

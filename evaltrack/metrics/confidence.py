@@ -130,13 +130,10 @@ _NEGATED = re.compile(
     r"|nothing|hardly|cannot|cant|dont|isnt|scarcely|barely|far from|doubt|(?:impossible|difficult|hard|early) to)\b"
     r"|n't\b)(?:\W+[\w']+){0,4}|\b(?:less(?: than)?|no|non|without being))\W*\Z"
 )
-_DIGITS = {
-    word: at
-    for at, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), 1)
-}
+_DIGITS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 _TENS = {
-    word: 10 * at
-    for at, word in enumerate(("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 1)
+    **{"ten": 10, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50},
+    **{"sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90},
 }
 _SPELT = re.compile(rf"\b({'|'.join(_TENS)})(?:[ -]({'|'.join(_DIGITS)}))?(?=[ -]{_PERCENT}\b)")
 _ODDS = re.compile(rf"\b({'|'.join(_DIGITS)}|\d+)( times)?[ -](in|out of)[ -]({'|'.join(_DIGITS)}|\d+)\b")

@@ -66,9 +66,9 @@ class Score:
 
     Args:
         name: Name of the score, as in `per_question.parquet`.
-        metric: Name of the mean.
         title: Name for people; `{k}` is replaced by k.
         meaning: The definition in one line.
+        mean: Name of the mean; `name` if empty.
         depends_on: The settings that two runs must share for their values to be comparable.
         main: True if MLflow's charts show the mean.
         headline: Position among the metrics that are shown first, and for each group; 0 for the others.
@@ -88,11 +88,11 @@ class Score:
     """
 
     name: str
-    metric: str
     title: str
     meaning: str
     _: KW_ONLY
-    depends_on: frozenset[Part]
+    mean: str = ""
+    depends_on: frozenset[Part] = frozenset()
     main: bool = True
     headline: int = 0
     higher_is_better: bool = True
@@ -108,6 +108,11 @@ class Score:
     gates: bool = True
     quantile: float | None = None
     form: Form = "score"
+
+    @property
+    def metric(self) -> str:
+        """The name of the mean."""
+        return self.mean or self.name
 
     @property
     def by_group(self) -> bool:

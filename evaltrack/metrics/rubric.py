@@ -85,13 +85,26 @@ DEFAULT_WEIGHTS = RubricWeights()
 DIMENSION_WEIGHTS: Mapping[str, float] = asdict(DEFAULT_WEIGHTS)
 """Dimension -> default weight."""
 
-REQUIREMENTS: Mapping[int, tuple[int, int, CruxTreatment, UncertaintyTreatment]] = {
-    4: (5, 4, "justified", "counterarguments"),
-    3: (4, 3, "explicit", "caveats"),
-    2: (3, 2, "stated", "quantified"),
-    1: (2, 1, "attempted", "limits"),
-}
-"""Band -> the least hypotheses, shifts, crux and uncertainty treatment that earn it."""
+
+@dataclass(frozen=True)
+class Requirement:
+    """A row of the coupling table: the least that earns a confidence of this band."""
+
+    band: int
+    confidence: str
+    word: str
+    hypotheses: int
+    shifts: int
+    crux: CruxTreatment
+    uncertainty: UncertaintyTreatment
+
+
+COUPLING = (
+    Requirement(4, ">90%", "certain", 5, 4, "justified", "counterarguments"),
+    Requirement(3, "70-90%", "likely", 4, 3, "explicit", "caveats"),
+    Requirement(2, "50-70%", "possible", 3, 2, "stated", "quantified"),
+    Requirement(1, "<50%", "uncertain", 2, 1, "attempted", "limits"),
+)
 
 
 @dataclass(frozen=True)
@@ -172,8 +185,8 @@ def claimed_band(confidence: float | None) -> int | None:
 def earned_band(observed: Observed) -> int:
     """Return the highest band whose four requirements are all met, or 0."""
     ranks = _ranks(observed.hypotheses, observed.shifts, observed.crux_treatment, observed.uncertainty_treatment)
-    earned = (band for band, least in REQUIREMENTS.items() if all(map(operator.ge, ranks, _ranks(*least))))
-    return max(earned, default=0)
+    least = {row.band: _ranks(row.hypotheses, row.shifts, row.crux, row.uncertainty) for row in COUPLING}
+    return max((band for band, needed in least.items() if all(map(operator.ge, ranks, needed))), default=0)
 
 
 def grade(observed: Observed, weights: RubricWeights = DEFAULT_WEIGHTS) -> Grading:

@@ -12,24 +12,16 @@ from typing import Any
 
 from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.rubric import (
+    COUPLING,
     DEFAULT_WEIGHTS,
     GATES,
     HARD_FAILS,
     PASS_SCORE,
     PENALTIES,
-    REQUIREMENTS,
     TIERS,
     RubricWeights,
 )
-from evaltrack.records import CruxTreatment, Observed, UncertaintyTreatment
-
-BANDS: Mapping[int, tuple[str, str]] = {
-    4: (">90%", "certain"),
-    3: ("70-90%", "likely"),
-    2: ("50-70%", "possible"),
-    1: ("<50%", "uncertain"),
-}
-"""Band of confidence -> its percentages and its word."""
+from evaltrack.records import Observed
 
 MODES: Mapping[str, str] = {
     "explore": "Many hypotheses and shifts, lower confidence: open-ended questions",
@@ -49,19 +41,6 @@ READINGS = (
 """Interpretations of the rubric for cases that its tables leave open or contradict."""
 
 
-@dataclass(frozen=True)
-class Requirement:
-    """A row of the coupling table: the least that earns a confidence of this band."""
-
-    band: int
-    confidence: str
-    word: str
-    hypotheses: int
-    shifts: int
-    crux: CruxTreatment
-    uncertainty: UncertaintyTreatment
-
-
 def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> dict[str, Any]:
     """Return the reasoning rubric as JSON: dimensions, weights, anchors, hard fails, coupling, tiers, gates and aims.
 
@@ -79,7 +58,7 @@ def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> dict[str
             {"code": code, "condition": condition, "example": example}
             for code, (condition, example) in HARD_FAILS.items()
         ],
-        "coupling": [asdict(_requirement(band)) for band in REQUIREMENTS],
+        "coupling": list(map(asdict, COUPLING)),
         "penalties": {str(gap): points for gap, points in PENALTIES.items()},
         "tiers": [{"tier": number, **asdict(tier)} for number, tier in TIERS.items()],
         "gates": list(map(asdict, GATES)),
@@ -99,11 +78,6 @@ def _dimension(name: str, weight: float) -> dict[str, Any]:
         "anchors": {str(grade): text for grade, text in ANCHORS[name].cells.items()},
         "below_by_count": {str(count): below for count, below in count_bounds(name).items()},
     }
-
-
-def _requirement(band: int) -> Requirement:
-    (confidence, word), (hypotheses, shifts, crux, uncertainty) = BANDS[band], REQUIREMENTS[band]
-    return Requirement(band, confidence, word, hypotheses, shifts, crux, uncertainty)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def test_an_empty_run_has_no_metric() -> None:
     empty, unused = summary(), ledger()
     assert (empty.metrics, empty.counts, empty.groups, empty.by_judge, unused.seconds()) == ({}, {}, {}, {}, {})
     assert set(empty.totals.values()) == set(unused.totals.values()) == {0}
-    assert (unused.target_usage, unused.judge_usage) == (NOTHING, NOTHING)
+    assert (unused.usage["target"], unused.usage["judge"]) == (NOTHING, NOTHING)
 
 
 def test_each_mean_is_over_the_questions_that_measured_it() -> None:
@@ -217,7 +217,7 @@ def test_a_summary_does_not_depend_on_the_order_of_the_rows(order: list[int]) ->
     assert (list(one.groups.items()), one.by_judge) == (list(other.groups.items()), other.by_judge)
     first, second = ledger(*rows), ledger(*(rows[place] for place in order))
     assert (first.totals, first.seconds()) == (second.totals, second.seconds())
-    assert (first.target_usage, first.judge_usage) == (second.target_usage, second.judge_usage)
+    assert (first.usage["target"], first.usage["judge"]) == (second.usage["target"], second.usage["judge"])
 
 
 def test_judged_questions_have_means_of_their_own() -> None:
@@ -262,8 +262,8 @@ def test_the_judges_tokens_are_another_ledger() -> None:
     ]
     spent, whole = ledger(*rows), summary(*rows)
     assert (spent.totals["total_tokens"], spent.totals["judge_tokens"]) == (1500, 100)
-    assert spent.judge_usage == Usage(prompt_tokens=97, completion_tokens=3)
-    assert spent.target_usage == usage
+    assert spent.usage["judge"] == Usage(prompt_tokens=97, completion_tokens=3)
+    assert spent.usage["target"] == usage
     assert (whole.metrics["num_tokens"], whole.counts["num_tokens"]) == (750, 2)
 
 
@@ -289,8 +289,8 @@ def test_what_a_failure_cost_is_in_the_ledger_of_whom_it_was_asked(kind: Failure
     failed = row(question(), HIT if judged else None, panel(0.5), count=500 if judged else None, judge_failed=judged)
     spent = ledger(failed.model_copy(update={"failure": Failure(kind=kind, message="cut off", usage=cost)}))
     of_panel = Usage(prompt_tokens=9, completion_tokens=1)
-    assert spent.judge_usage == (of_panel + cost if judged else NOTHING)
-    assert spent.target_usage == (NOTHING if judged else cost)
+    assert spent.usage["judge"] == (of_panel + cost if judged else NOTHING)
+    assert spent.usage["target"] == (NOTHING if judged else cost)
     assert spent.totals["judge_tokens"] == (44 if judged else 0)
     assert spent.totals["total_tokens"] == (500 if judged else 0)
     assert spent.totals["trial_errors"] == 1

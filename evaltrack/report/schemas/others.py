@@ -12,8 +12,7 @@ from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.findings import Finding
 from evaltrack.judges.cache import CacheSize
 from evaltrack.judges.recorded import NOT_IN_FILES
-from evaltrack.metrics.rubric import Gate
-from evaltrack.metrics.rubric_tables import Requirement
+from evaltrack.metrics.rubric import Gate, Requirement
 from evaltrack.records import Mode, Question, Response, Source, Verdict
 from evaltrack.records.verdict import ANSWER_GRADES, Observed
 from evaltrack.report.schemas.form import Form, headed, plain, schema_of
