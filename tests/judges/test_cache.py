@@ -81,27 +81,28 @@ def test_a_link_of_our_own_is_followed(tmp_path: Path, open_cache: OpenCache) ->
     assert (tmp_path / "disk" / "cache" / FILE).is_file()
 
 
-def test_links_in_a_circle(tmp_path: Path, open_cache: OpenCache) -> None:
-    (tmp_path / "one").symlink_to("two")
-    (tmp_path / "two").symlink_to("one")
-    problem = open_cache(tmp_path / "one" / "cache").problem
-    assert problem == f"verdicts are not cached: {tmp_path}/one/cache/{FILE}: [Errno 17] File exists: '{tmp_path}/one'"
+def in_a_process(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A process that puts a verdict into a cache, and then does what the code says."""
+    put_one = (
+        "import os, sys; from pathlib import Path; from evaltrack.judges.cache import VerdictCache\n"
+        "from evaltrack.records import Verdict\n"
+        "{}\ncache = VerdictCache(Path(sys.argv[1]))\n"
+        "cache.put('key', Verdict(judge='j', reasoning='paid', overall_score=0.5))\n{}"
+    )
+    before, _, after = code.partition("...")
+    command = [sys.executable, "-c", put_one.format(before, after), str(folder)]
+    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=60)
 
 
 def test_a_system_without_users(tmp_path: Path) -> None:
     """Where Python knows no owners and modes, as on Windows, verdicts are cached all the same."""
-    code = (
-        "import os, sys; from pathlib import Path; from evaltrack.judges.cache import VerdictCache\n"
-        "from evaltrack.records import Verdict\n"
-        "del os.geteuid\n"
-        "cache = VerdictCache(Path(sys.argv[1]))\n"
-        "cache.put('key', Verdict(judge='j', reasoning='paid', overall_score=0.5))\n"
-        "print(cache.get('key').reasoning, cache.problem)"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "new")], cwd=REPO, capture_output=True, text=True
-    )
+    ended = in_a_process("del os.geteuid...print(cache.get('key').reasoning, cache.problem)", tmp_path / "new")
     assert (ended.stdout, ended.stderr) == ("paid None\n", "")
+
+
+def test_a_verdict_outlives_a_process_that_is_killed(tmp_path: Path, open_cache: OpenCache) -> None:
+    assert in_a_process("...os.kill(os.getpid(), 9)", tmp_path).returncode == -9
+    assert open_cache(tmp_path).get("key") == said("paid")
 
 
 # Several at once
@@ -154,18 +155,6 @@ def test_one_that_is_being_set_up_is_waited_for(tmp_path: Path, open_cache: Open
     other.close()
     cache.put("key", FULL)
     assert (cache.problem, cache.get("key")) == (None, FULL)
-
-
-def test_a_verdict_outlives_a_process_that_is_killed(tmp_path: Path, open_cache: OpenCache) -> None:
-    code = (
-        "import os, sys; from pathlib import Path; from evaltrack.judges.cache import VerdictCache\n"
-        "from evaltrack.records import Verdict\n"
-        "VerdictCache(Path(sys.argv[1])).put('key', Verdict(judge='j', reasoning='paid', overall_score=0.5))\n"
-        "os.kill(os.getpid(), 9)"
-    )
-    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=REPO, timeout=60)
-    assert ended.returncode == -9
-    assert open_cache(tmp_path).get("key") == said("paid")
 
 
 # Where it cannot work
@@ -244,14 +233,9 @@ def test_a_table_of_another_form_is_not_used(columns: str, missing: str, tmp_pat
     "entry",
     [
         "",
-        "no JSON",
-        "{}",
         "[]",
-        '{"judge": "j"}',
-        '{"judge": "j", "reasoning": "r", "overall_score": 1.5}',
         '{"judge": "j", "reasoning": "r", "overall_score": NaN}',
         '{"judge": "j", "reasoning": "r", "of_a_later_version": 1}',
-        b"\xff\xfe",
         b'{"judge": "j", "reasoning": "\xff"}',
         7,
     ],

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import EvaltrackError, UsageError
-from evaltrack.judges.client import ATTEMPTS, LLM, MAX_CONCURRENCY, WAITING, FormChoice, Schema
+from evaltrack.judges.client import ATTEMPTS, LLM, MAX_CONCURRENCY, WAITING, Schema
 from evaltrack.judges.server import (
     AccessLostError,
     Answer,
@@ -26,7 +26,6 @@ from evaltrack.judges.server import (
     ServerRefusesError,
     without_key,
 )
-from evaltrack.judges.throttle import FIRST_DELAY
 from evaltrack.records import Usage
 from tests import warm
 from tests.conftest import REPO, Serve
@@ -64,18 +63,14 @@ Outcome = Answer | EvaltrackError | AnswerError
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries come after milliseconds instead of half a second and more; who tests the delays takes this back."""
+    """Retries come after milliseconds instead of half a second and more."""
     monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", 0.002)
-
-
-def ask(times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any) -> list[Outcome]:
-    """What comes of asking so many times, one after the other or all at once."""
-    return asked(times, at_once=at_once, schema=schema, **settings)[0]
 
 
 def asked(
     times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any
 ) -> tuple[list[Outcome], LLM]:
+    """What comes of asking so many times, one after the other or all at once."""
     llm = LLM("gpt-4o-mini", **settings)
 
     async def one() -> Outcome:
@@ -95,14 +90,13 @@ def asked(
     return asyncio.run(asyncio.wait_for(all_of_them(), 30)), llm
 
 
-def used(usage: ServerUsage) -> Usage:
-    """What the server counts, as a record."""
-    return Usage(
-        prompt_tokens=usage.prompt,
-        completion_tokens=usage.completion,
-        cached_tokens=usage.cached,
-        reasoning_tokens=usage.reasoning,
-    )
+def ask(times: int = 1, **settings: Any) -> list[Outcome]:
+    return asked(times, **settings)[0]
+
+
+def recorded(usage: ServerUsage | None) -> Usage:
+    names = ("prompt", "completion", "cached", "reasoning")
+    return Usage(**{f"{name}_tokens": getattr(usage, name) for name in names})
 
 
 def answered(outcomes: list[Outcome]) -> list[str]:
@@ -252,17 +246,6 @@ def test_an_outage_at_the_start_takes_no_format_away(serve: Serve, outage: Reply
     assert llm.identity == LLM("gpt-4o-mini").identity
 
 
-def test_a_strict_form_that_is_answered_later_is_taken_after_all() -> None:
-    forms = FormChoice()
-    assert forms.of(1) == 1
-    forms.worked(1)
-    assert forms.of(0) == 1
-    forms.worked(0)
-    assert forms.of(1) == 0
-    forms.refused(0)
-    assert (forms.of(0), forms.of(2)) == (1, 2)
-
-
 @pytest.mark.parametrize("only", [None, 1])
 def test_a_refused_parameter_is_left_out_once(serve: Serve, only: int | None) -> None:
     server = serve(behaviour=refuses_parameter(script(GOOD), "temperature", only))
@@ -272,17 +255,6 @@ def test_a_refused_parameter_is_left_out_once(serve: Serve, only: int | None) ->
     assert ["temperature" in body for body in server.bodies] == [True, False, False, False]
     assert {format_of(body) for body in server.bodies} == {"json_schema"}
     assert llm.notes == ["gpt-4o-mini refuses `temperature`; it was left out"]
-
-
-def test_two_parameters_and_a_format_may_be_refused(serve: Serve) -> None:
-    picky = refuses_parameter(plain_only(script(GOOD)), "temperature")
-    server = serve(behaviour=refuses_parameter(picky, "max_completion_tokens"))
-    outcomes, llm = asked(2, max_completion_tokens=500)
-
-    assert len(answered(outcomes)) == 2
-    assert server.bodies[0]["max_completion_tokens"] == 500
-    assert server.bodies[-1] == {"model": "gpt-4o-mini", "messages": MESSAGES}
-    assert len(llm.notes) == 3
 
 
 # Limits
@@ -306,26 +278,6 @@ def test_retry_after_is_waited_for_by_everybody(serve: Serve, form: Any, seconds
     assert min(others) - refused >= least
 
 
-def test_retry_after_above_two_minutes_is_honoured(serve: Serve) -> None:
-    server = serve(rate_limited(900), GOOD)
-
-    async def waits() -> None:
-        llm = LLM("gpt-4o-mini")
-        for _ in range(2):
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(llm.ask(MESSAGES, SCHEMA), 0.3)
-        await llm.aclose()
-
-    asyncio.run(waits())
-    assert server.calls == 1
-
-
-@pytest.fixture
-def unhurried(hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The delays are what they are for users."""
-    monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", FIRST_DELAY)
-
-
 @pytest.mark.parametrize("form", ["ms", "none"])
 def test_being_put_off_is_no_failure(serve: Serve, monkeypatch: pytest.MonkeyPatch, form: Any) -> None:
     monkeypatch.setattr("evaltrack.judges.throttle.MAX_DELAY", 0.002)
@@ -334,18 +286,17 @@ def test_being_put_off_is_no_failure(serve: Serve, monkeypatch: pytest.MonkeyPat
     assert server.calls == 151
 
 
-@pytest.mark.parametrize("form", ["seconds", "ms"])
-def test_a_server_that_is_busy_and_says_come_at_once_is_given_time(serve: Serve, unhurried: None, form: Any) -> None:
-    until = time.monotonic() + 2
-    server = serve(behaviour=lambda request, call: rate_limited(0, form) if time.monotonic() < until else GOOD)
-    assert answered(ask()) == [GOOD.content]
-    assert server.calls <= 40
-
-
-def test_a_server_that_fails_and_says_come_at_once_is_given_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "busy",
+    [rate_limited(0), rate_limited(0, "ms"), replace(DOWN, headers={"retry-after": "0"})],
+    ids=["s", "ms", "503"],
+)
+def test_a_server_that_is_busy_and_says_come_at_once_is_given_time(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, busy: Reply
+) -> None:
     monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", 0.2)
-    until, down = time.monotonic() + 1, replace(DOWN, headers={"retry-after": "0"})
-    server = serve(behaviour=lambda request, call: down if time.monotonic() < until else GOOD)
+    until = time.monotonic() + 0.6
+    server = serve(behaviour=lambda request, call: busy if time.monotonic() < until else GOOD)
     assert answered(ask()) == [GOOD.content]
     assert server.calls <= 1 + ATTEMPTS
 
@@ -389,21 +340,22 @@ def test_concurrency_halves_on_429_and_grows_back(serve: Serve) -> None:
 # Being stopped while waiting
 
 
-async def stopped(llm: LLM, seconds: float = 0.6) -> list[str]:
-    """What a deadline that passes while the model is asked leaves on the error, as `asking` reads it."""
+async def stopped(llm: LLM, seconds: float = 0.6) -> str:
+    """The note that a deadline leaves on the error if it passes while the model is asked."""
     with pytest.raises(TimeoutError) as caught:
         async with asyncio.timeout(seconds):
             await llm.ask(MESSAGES, SCHEMA)
-    return getattr(caught.value.__cause__ or caught.value.__context__, "__notes__", [])
+    (note,) = getattr(caught.value.__cause__ or caught.value.__context__, "__notes__", [])
+    return str(note)
 
 
-def notes_of(*, times: int = 1, **settings: Any) -> list[list[str]]:
-    """What so many questions at once were waiting for when their deadline passed."""
+def notes_of(*seconds: float) -> list[str]:
+    """What questions at once, of which one is in flight, were waiting for when the deadline of each passed."""
 
-    async def all_of_them() -> list[list[str]]:
-        llm = LLM("gpt-4o-mini", **settings)
+    async def all_of_them() -> list[str]:
+        llm = LLM("gpt-4o-mini", concurrency=1)
         try:
-            return await asyncio.gather(*(stopped(llm) for _ in range(times)))
+            return await asyncio.gather(*(stopped(llm, each) for each in seconds))
         finally:
             await llm.aclose()
 
@@ -411,47 +363,40 @@ def notes_of(*, times: int = 1, **settings: Any) -> list[list[str]]:
 
 
 BUSY = "Rate limit reached for requests. Please try again."
+HANGS = FAULTS["hang"](GOOD)
 
 
 def test_who_is_stopped_while_put_off_knows_by_what(serve: Serve) -> None:
     server = serve(rate_limited(20))
-    said = [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"]
-    assert notes_of(times=3, concurrency=1) == [said] * 3
+    assert notes_of(0.6, 0.6, 0.6) == [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"] * 3
     assert server.calls == 1
 
 
-def test_who_is_stopped_between_two_attempts_knows_the_last_one(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltrack.judges.client.delay", lambda attempt: 60)
-    serve(rate_limited(form="none"))
-    assert notes_of() == [[f"waiting: status 429: {BUSY}"]]
-    serve(DOWN)
-    assert notes_of() == [["waiting: status 503: Loading the model"]]
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    ((note,),) = notes_of()
-    assert note.startswith("waiting: ConnectError: ")
-
-
-def test_who_is_stopped_during_a_call_knows_how_long_it_took(serve: Serve) -> None:
-    serve(FAULTS["hang"](GOOD))
-    ((note,),) = notes_of()
-    assert re.fullmatch(r"waiting: no answer for \d\.\d s", note)
-    serve(DOWN, FAULTS["hang"](GOOD))
-    ((note,),) = notes_of()
-    assert re.fullmatch(r"waiting: no answer for \d\.\d s; before that: status 503: Loading the model", note)
+@pytest.mark.parametrize(
+    ("replies", "note"),
+    [
+        ([rate_limited(form="none")], rf"waiting: status 429: {re.escape(BUSY)}"),
+        ([DOWN], "waiting: status 503: Loading the model"),
+        ([], "waiting: ConnectError: .*"),
+        ([HANGS], r"waiting: no answer for \d\.\d s"),
+        ([DOWN, HANGS], r"waiting: no answer for \d\.\d s; before that: status 503: Loading the model"),
+    ],
+)
+def test_who_is_stopped_knows_the_last_attempt(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, replies: list[Reply], note: str
+) -> None:
+    serve(*replies or [GOOD])
+    if not replies:
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setattr("evaltrack.judges.client.delay", lambda attempt: 0 if replies[1:] else 60)
+    assert re.fullmatch(note, notes_of(0.6)[0])
 
 
 def test_who_is_stopped_in_the_queue_knows_so(serve: Serve) -> None:
-    serve(FAULTS["hang"](GOOD))
-
-    async def two() -> tuple[list[str], list[str]]:
-        llm = LLM("gpt-4o-mini", concurrency=1)
-        first, second = await asyncio.gather(stopped(llm, 1.2), stopped(llm, 0.6))
-        await llm.aclose()
-        return first, second
-
-    first, second = asyncio.run(asyncio.wait_for(two(), 20))
-    assert first[0].startswith("waiting: no answer for")
-    assert second == ["waiting: one of the 1 calls in flight to end"]
+    serve(HANGS)
+    first, second = notes_of(0.9, 0.4)
+    assert first.startswith("waiting: no answer for")
+    assert second == "waiting: one of the 1 calls in flight to end"
 
 
 # Failures
@@ -522,42 +467,34 @@ def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) 
     assert "hush" not in why
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "kind", "message"),
-    [
-        (quota(), QuotaError, "the quota of the key is used up (You exceeded your current quota"),
-        (
-            script(failure(400, "Billing hard limit has been reached", "x", "billing_hard_limit_reached")),
-            QuotaError,
-            "the quota of the key is used up (Billing hard limit",
-        ),
-        (script(failure(402, "Insufficient Balance", "unknown_error")), QuotaError, "the quota of the key is used up"),
-        (unauthorised(), ServerRefusesError, "refuses the key (status 401); check OPENAI_API_KEY"),
-        (
-            script(failure(403, "Country not supported", "request_forbidden")),
-            ServerRefusesError,
-            "refuses access to gpt-4o-mini (status 403: Country not supported); check the key's rights",
-        ),
-        (
-            script(failure(404, "The model does not exist", "invalid_request_error", "model_not_found")),
-            ServerRefusesError,
-            "(status 404: The model does not exist); check its name and OPENAI_BASE_URL",
-        ),
-        *(
-            (script(refusal), ServerRefusesError, "refuses access to gpt-4o-mini (status 403")
-            for refusal in (
-                failure(403, "Your account was flagged.", "x"),
-                Reply(status=403, error={"message": "Key limit exceeded.", "code": 403, "metadata": {"provider": "x"}}),
-            )
-        ),
-        (
-            script(rate_limited(86400)),
-            ServerBusyError,
-            "asks to wait 86,400 s (status 429: Rate limit reached",
-        ),
-    ],
-    ids=["quota", "billing", "402", "401", "403", "404", "flagged account", "limit of the key", "long pause"],
-)
+def openrouter(message: str, **metadata: Any) -> Reply:
+    """A 403 as OpenRouter words it: the code is a number, and the reasons stand beside the message."""
+    return Reply(status=403, error={"message": message, "code": 403, "metadata": metadata})
+
+
+REFUSED = "refuses access to gpt-4o-mini (status 403"
+FINAL: list[tuple[Behaviour, type[EvaltrackError], str]] = [
+    (quota(), QuotaError, "the quota of the key is used up (You exceeded your current quota"),
+    (
+        script(failure(400, "No.", "x", "billing_hard_limit_reached")),
+        QuotaError,
+        "the quota of the key is used up (No.",
+    ),
+    (script(failure(402, "Insufficient Balance", "unknown_error")), QuotaError, "the quota of the key is used up"),
+    (unauthorised(), ServerRefusesError, "refuses the key (status 401); check OPENAI_API_KEY"),
+    (script(failure(403, "Not here", "x")), ServerRefusesError, f"{REFUSED}: Not here); check the key's rights"),
+    (
+        script(failure(404, "No.", "x", "y")),
+        ServerRefusesError,
+        "404: No.); check its name and OPENAI_BASE_URL",
+    ),
+    (script(failure(403, "Your account was flagged.", "x")), ServerRefusesError, REFUSED),
+    (script(openrouter("Key limit exceeded.", provider="x")), ServerRefusesError, REFUSED),
+    (script(rate_limited(86400)), ServerBusyError, "asks to wait 86,400 s (status 429: Rate limit reached"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "kind", "message"), FINAL)
 def test_what_no_retry_cures_is_raised_at_once(
     serve: Serve, behaviour: Behaviour, kind: type[EvaltrackError], message: str
 ) -> None:
@@ -582,11 +519,6 @@ def test_a_refusal_in_the_middle_of_a_run_is_no_wrong_usage(serve: Serve, status
 
 
 FIREWALL = Reply(status=403, raw="<html><h1>Sorry, you have been blocked</h1></html>")
-
-
-def openrouter(message: str, **metadata: Any) -> Reply:
-    """A 403 as OpenRouter words it: the code is a number, and the reasons stand beside the message."""
-    return Reply(status=403, error={"message": message, "code": 403, "metadata": metadata})
 
 
 @pytest.mark.parametrize(
@@ -630,7 +562,9 @@ def test_a_gateway_that_refuses_one_question_after_the_other_ends_the_run(serve:
     assert server.calls == 14
 
 
-LONG = "a" * 1000
+NOT_JSON, NO_COMPLETION = "the server answered with text that is not JSON", "the server answered without a completion"
+THOUGHT = Reply("", finish_reason="length", usage=ServerUsage(20, 4096, reasoning=4096))
+BESIDE = '{"error": {"message": "down"}, "choices": [{"message": {"content": "Sorry."}}]}'
 
 
 @pytest.mark.parametrize(
@@ -638,11 +572,7 @@ LONG = "a" * 1000
     [
         (FAULTS["refusal"](GOOD), "the model refused: I'm sorry, I can't assist with that.", ""),
         (FAULTS["cut"](GOOD), "the answer was cut off at the limit of tokens", '{"reasoning": "so", '),
-        (
-            Reply("", finish_reason="length", usage=ServerUsage(20, 4096, reasoning=4096)),
-            "the answer was cut off at the limit of tokens; 4,096 tokens went into reasoning",
-            "",
-        ),
+        (THOUGHT, "the answer was cut off at the limit of tokens; 4,096 tokens went into reasoning", ""),
         (
             Reply("Half", finish_reason="content_filter"),
             "the answer was blocked by the server's content filter",
@@ -651,27 +581,19 @@ LONG = "a" * 1000
         (FAULTS["empty"](GOOD), "the answer is empty", ""),
         (Reply(" \n"), "the answer is empty", " \n"),
         (Reply(None), "the answer is empty", ""),
-        (FAULTS["html"](GOOD), f"the server answered with text that is not JSON: {HTML[:200]!r}", ""),
-        (FAULTS["truncated"](GOOD), 'the server answered with text that is not JSON: \'{"id": ', ""),
-        (Reply(raw="{}"), "the server answered without a completion: '{}'", ""),
-        (Reply(raw="[]"), "the server answered without a completion: '[]'", ""),
-        (
-            Reply(raw='{"error": {"message": "down"}, "choices": [{"message": {"content": "Sorry."}}]}'),
-            "the server answered with an error: ",
-            "Sorry.",
-        ),
-        (Reply(raw='{"choices": []}'), "the server answered without a completion: ", ""),
-        (
-            Reply(raw='{"choices": [{"message": null}]}'),
-            "the server answered without a completion",
-            "",
-        ),
+        (FAULTS["html"](GOOD), f"{NOT_JSON}: {HTML[:200]!r}", ""),
+        (FAULTS["truncated"](GOOD), f'{NOT_JSON}: \'{{"id": ', ""),
+        (Reply(raw="a" * 1000), f"{NOT_JSON}: {'a' * 200!r}", ""),
+        (Reply(raw="{}"), f"{NO_COMPLETION}: '{{}}'", ""),
+        (Reply(raw="[]"), f"{NO_COMPLETION}: '[]'", ""),
+        (Reply(raw='{"choices": []}'), f"{NO_COMPLETION}: ", ""),
+        (Reply(raw='{"choices": [{"message": null}]}'), NO_COMPLETION, ""),
         (
             Reply(raw='{"error": {"message": "no such model", "code": 404}}'),
-            'the server answered without a completion: \'{"error": {"message": "no such model"',
+            f'{NO_COMPLETION}: \'{{"error": {{"mess',
             "",
         ),
-        (Reply(raw=LONG), f"the server answered with text that is not JSON: {'a' * 200!r}", ""),
+        (Reply(raw=BESIDE), "the server answered with an error: ", "Sorry."),
     ],
 )
 def test_an_answer_that_is_none_has_an_error_of_its_own(serve: Serve, reply: Reply, message: str, text: str) -> None:
@@ -682,8 +604,7 @@ def test_an_answer_that_is_none_has_an_error_of_its_own(serve: Serve, reply: Rep
     assert error.text == text
     assert server.calls == 1
     if reply.raw is None and reply.wire == "whole":
-        assert reply.usage is not None
-        assert error.usage == used(reply.usage)
+        assert error.usage == recorded(reply.usage)
 
 
 PARTS = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Yes"}, {"type": "text", "text": "!"}]
@@ -710,7 +631,7 @@ def test_usage_is_what_the_server_counts_or_none(serve: Serve, usage: str, expec
     serve(Reply(raw=f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {usage}}}'))
     (answer,) = ask()
     assert isinstance(answer, Answer)
-    assert answer.usage == (expected and used(ServerUsage(*expected)))
+    assert answer.usage == (expected and recorded(ServerUsage(*expected)))
 
 
 # The key
@@ -757,12 +678,10 @@ def test_a_dummy_key_is_not_taken_out_of_what_the_model_writes(
     assert cut.text == written
 
 
-@pytest.mark.parametrize(
-    ("key", "shown"), [("x", "an extra test"), ("test", "an extra test"), ("an extra", "*** test")]
-)
-def test_a_short_key_is_not_taken_out_of_errors(monkeypatch: pytest.MonkeyPatch, key: str, shown: str) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", key)
-    assert without_key("an extra test") == shown
+def test_a_short_key_is_not_taken_out_of_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key, shown in (("x", "an extra test"), ("test", "an extra test"), ("an extra", "*** test")):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        assert without_key("an extra test") == shown
 
 
 # MLflow
