@@ -134,7 +134,7 @@ def store_in(folder: Path, empty_database: Path) -> Iterator[str]:
 
 def golden_set(
     folder: Path,
-    answers: Mapping[str, str | None],
+    answers: Mapping[Any, str | None],
     name: str = "small",
     sources: Sequence[Mapping[str, str]] | None = None,
     **fields: Any,

@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +47,7 @@ RESPONSE = Response(
         Source(chunk_id="visa#none", title="No text"),
     ),
 )
+REFUSAL = FAULTS["refusal"](Reply())
 GOOD: dict[str, Any] = {
     "reasoning": "It is right but for the window of 180 days.",
     "accuracy": 0.9,
@@ -62,17 +62,14 @@ def verdict_of(
     response: Response = RESPONSE,
     *,
     cache: VerdictCache | None = None,
-    times: int = 1,
     model: str = "gpt-4o-mini",
     trial: int = 1,
     **settings: Any,
 ) -> Verdict:
-    """The judge's verdict, the last one where it is asked several times at once."""
-
     async def judged() -> Verdict:
         judge = AnswerJudge(LLM(model, **settings), f"openai:{model}", cache).on_trial(trial)
         try:
-            return (await asyncio.gather(*(judge(question, response) for _ in range(times))))[-1]
+            return await judge(question, response)
         finally:
             await judge.aclose()
 
@@ -203,7 +200,7 @@ def test_what_is_shown_is_bounded() -> None:
 def test_each_source_is_cut_alone() -> None:
     sources = (Source(title="t" * 1000, text="a" * 5000), Source(title="second", text="b" * 100))
     _, user = judge_messages(QUESTION, Response(answer="a", sources=sources))
-    assert "t" * TITLE_LIMIT + CUT + "\n" + "a" * SOURCE_LIMIT + CUT in user["content"]
+    assert f"{'t' * TITLE_LIMIT}{CUT}\n{'a' * SOURCE_LIMIT}{CUT}" in user["content"]
     assert "second\n" + "b" * 100 in user["content"]
 
 
@@ -268,19 +265,11 @@ def test_one_repair_attempt_says_what_was_wrong(serve: Serve) -> None:
     assert "overall_score: Input should be less than or equal to 1" in second[3]["content"]
 
 
-@pytest.mark.parametrize(
-    ("usages", "known"),
-    [([None, ServerUsage(6, 7)], (6, 7)), ([ServerUsage(6, 7), None], (6, 7)), ([None, None], None)],
-)
-def test_tokens_of_a_repair_as_far_as_they_are_told(serve: Serve, usages: Any, known: tuple[int, int] | None) -> None:
-    serve(Reply("no", usage=usages[0]), Reply(json.dumps(GOOD), usage=usages[1]))
-    expected = known and Usage(prompt_tokens=known[0], completion_tokens=known[1], cached_tokens=0, reasoning_tokens=0)
-    assert verdict_of().usage == expected
-
-
 def test_after_one_repair_the_raw_text_is_the_error(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
-    cache = open_cache(tmp_path)
-    server = serve("I'd say 9/10.", json.dumps({**GOOD, "accuracy": 2}) + "x" * 2000)
+    """It tells what both calls cost, and is not cached."""
+    cache, used = open_cache(tmp_path), ServerUsage(600, 70, cached=500, reasoning=3)
+    bad = Reply("I'd say 9/10.", usage=ServerUsage(500, 60, cached=1, reasoning=2))
+    server = serve(bad, Reply(json.dumps({**GOOD, "accuracy": 2}) + "x" * 2000, usage=used), bad, REFUSAL)
     with pytest.raises(UnreadableVerdictError) as error:
         verdict_of(cache=cache)
 
@@ -289,27 +278,11 @@ def test_after_one_repair_the_raw_text_is_the_error(serve: Serve, tmp_path: Path
         'it wrote: \'{"reasoning": "It is right'
     )
     assert len(str(error.value)) < 800
-    assert server.calls == 2
-    with pytest.raises(UnreadableVerdictError):
-        verdict_of(cache=cache)
-    assert server.calls == 4
-
-
-@pytest.mark.parametrize(
-    "second",
-    [
-        Reply("Nine of ten.", usage=ServerUsage(600, 70, cached=500, reasoning=3)),
-        replace(FAULTS["refusal"](Reply()), usage=ServerUsage(600, 70, cached=500, reasoning=3)),
-    ],
-    ids=["unreadable", "refused"],
-)
-def test_a_verdict_that_failed_tells_what_it_cost(serve: Serve, second: Reply) -> None:
-    serve(Reply("I'd say 9/10.", usage=ServerUsage(500, 60, cached=1, reasoning=2)), second)
-    with pytest.raises(UnreadableVerdictError) as error:
-        verdict_of()
     assert error.value.usage == Usage(prompt_tokens=1100, completion_tokens=130, cached_tokens=501, reasoning_tokens=5)
-    assert "there is no JSON object; after one repair attempt: " in str(error.value)
-    assert "I'd say 9/10." in str(error.value) or "Nine of ten." in str(error.value)
+    with pytest.raises(UnreadableVerdictError, match="I'd say 9/10") as error:
+        verdict_of(cache=cache)
+    assert error.value.usage == Usage(prompt_tokens=520, completion_tokens=70, cached_tokens=1, reasoning_tokens=2)
+    assert server.calls == 4
 
 
 # What is paid for
@@ -330,19 +303,10 @@ def test_a_verdict_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
     )
 
 
-def test_the_same_question_twice_at_once_is_paid_for_once(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
-    cache = open_cache(tmp_path)
-    server = serve(behaviour=slow(script(Reply(json.dumps(GOOD))), 0.05))
-    assert verdict_of(times=8, cache=cache).cached
-    assert server.calls == 1
-    verdict_of(times=8)
-    assert server.calls == 9
-
-
 def test_a_failed_verdict_is_asked_for_again(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
     """Of three at once the first fails; the next one pays, and the third has its verdict."""
     cache = open_cache(tmp_path)
-    server = serve(FAULTS["refusal"](Reply()), json.dumps(GOOD))
+    server = serve(REFUSAL, json.dumps(GOOD))
 
     async def three() -> list[Any]:
         judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini", cache)
@@ -372,21 +336,21 @@ def test_each_trial_is_paid_for_once(serve: Serve, tmp_path: Path, open_cache: O
     assert verdict_of(cache=cache, trial=1).cached
 
 
-def test_the_trials_of_one_judge_wait_for_each_other(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
-    """The judge of a trial is made anew for each question; the same question twice at once is still paid for once."""
-    cache = open_cache(tmp_path)
+def test_the_same_question_at_once_is_paid_for_once_in_each_trial(
+    serve: Serve, tmp_path: Path, open_cache: OpenCache
+) -> None:
     server = serve(behaviour=slow(script(Reply(json.dumps(GOOD))), 0.05))
 
-    async def at_once() -> list[Verdict]:
+    async def at_once(cache: VerdictCache | None) -> list[Verdict]:
         judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini", cache)
         asked = [judge.on_trial(2)(QUESTION, RESPONSE) for _ in range(6)]
         found = await asyncio.gather(*asked, judge(QUESTION, RESPONSE))
         await judge.aclose()
         return found
 
-    verdicts = asyncio.run(at_once())
-    assert sum(not verdict.cached for verdict in verdicts) == 2
-    assert server.calls == 2
+    assert sum(not verdict.cached for verdict in asyncio.run(at_once(open_cache(tmp_path)))) == server.calls == 2
+    asyncio.run(at_once(None))
+    assert server.calls == 9
 
 
 def sources_with(text: str) -> tuple[Source, ...]:
@@ -494,13 +458,15 @@ def test_a_turn_cannot_leave_its_line(text: str) -> None:
 
 def test_of_a_long_conversation_the_last_turns_are_shown() -> None:
     """As many as there is room for, and how many stood before them; one that alone is too long is cut."""
-    told = QUESTION.model_copy(update={"history": tuple(Turn(role="user", content=f"{n} " * 1000) for n in range(30))})
-    block = (
-        judge_messages(told, RESPONSE)[1]["content"].partition(f"\n</question_history-{SUFFIX}>")[0].splitlines()[1:]
-    )
-    shown = [json.loads(line)["content"].split()[0] for line in block[1:]]
-    assert block[0] == f"({30 - len(shown)} earlier turns are not shown)"
-    assert shown == [str(n) for n in range(30 - len(shown), 30)]
-    assert sum(map(len, block[1:])) <= TEXT_LIMIT
-    long = QUESTION.model_copy(update={"history": (Turn(role="user", content="x" * 2 * TEXT_LIMIT),)})
-    assert CUT in judge_messages(long, RESPONSE)[1]["content"]
+
+    def shown(*contents: str) -> list[str]:
+        told = changed(history=tuple(Turn(role="user", content=content) for content in contents))
+        user = judge_messages(told, RESPONSE)[1]["content"]
+        return user.partition(f"\n</question_history-{SUFFIX}>")[0].splitlines()[1:]
+
+    first, *block = shown(*(f"{n} " * 1000 for n in range(30)))
+    assert first == f"({30 - len(block)} earlier turns are not shown)"
+    last = [json.loads(line)["content"].split()[0] for line in block]
+    assert last == [str(n) for n in range(30 - len(block), 30)]
+    assert sum(map(len, block)) <= TEXT_LIMIT
+    assert CUT in shown("x" * 2 * TEXT_LIMIT)[0]

@@ -29,6 +29,7 @@ from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
 from evaltrack.records import Judge, OwnValues, Question, Response, Source, Verdict
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.targets.failures import RaisedElsewhereError
+from tests.judging import golden_set
 from tests.openai_behaviours import Reply
 from tests.openai_server import OpenAIServer
 
@@ -173,13 +174,10 @@ def measured(judge: Judge, **fields: Any) -> OwnValues:
 
 
 def test_the_share_with_its_verdict() -> None:
-    """The value is the judge's; the verdict goes along for the ledger and the row."""
+    """The value is the judge's; the verdict goes along for the ledger and the row. No claim is no number."""
     found = measured(Half())
     assert found.values == {"faithfulness": 0.5}
     assert found.verdicts["faithfulness"].reasoning == "so"
-
-
-def test_no_claim_is_no_number() -> None:
     found = measured(Half(None))
     assert (found.values, found.reasons, len(found.verdicts)) == ({}, {"faithfulness": NO_CLAIM}, 1)
 
@@ -238,41 +236,16 @@ OWN = """
 from mlflow.entities import Feedback
 from mlflow.genai.scorers import Guidelines, scorer
 
+def length(outputs): return len(outputs)
+def nothing(outputs): return float("nan")
+def huge(outputs): return 9.2e124
+def several(outputs): return [Feedback(name="a", value=1), Feedback(name="b", value=2)]
+def words(outputs, expectations): return "good" if outputs == expectations["expected_response"] else None
+def traced(trace): return True
+def plain(outputs): return 1
+
 polite = Guidelines(name="polite", guidelines="The answer is polite.", model="openai:/m")
-
-
-@scorer
-def length(outputs):
-    return len(outputs)
-
-
-@scorer
-def nothing(outputs):
-    return float("nan")
-
-
-@scorer
-def huge(outputs):
-    return 9.2e124
-
-
-@scorer
-def several(outputs):
-    return [Feedback(name="a", value=1), Feedback(name="b", value=2)]
-
-
-@scorer
-def words(outputs, expectations):
-    return "good" if outputs == expectations["expected_response"] else None
-
-
-@scorer
-def traced(trace):
-    return True
-
-
-def plain(outputs):
-    return 1
+length, nothing, huge, several, words, traced = map(scorer, (length, nothing, huge, several, words, traced))
 """
 
 
@@ -329,15 +302,20 @@ def test_guidelines_from_a_file(server: OpenAIServer, tmp_path: Path) -> None:
     assert "Be short." in json.dumps([each.body for each in server.requests])
 
 
-def test_scorers_of_the_user(server: OpenAIServer, own_scorers: str) -> None:
-    assert value(f"mlflow:{own_scorers}:length") == 5.0
-    assert value(f"named=mlflow:{own_scorers}:length") == 5.0
-    assert value(f"mlflow:{own_scorers}:polite") == 0.0
-    assert value(f"mlflow:{own_scorers}:words") == "the scorer returned `good`, not a number, yes or no"
-    assert value(f"mlflow:{own_scorers}:nothing") == "the value is nan; a score is a number from -1e+15 to 1e+15"
-    assert value(f"mlflow:{own_scorers}:huge") == "the value is 9.2e+124; a score is a number from -1e+15 to 1e+15"
-    assert value(f"mlflow:{own_scorers}:several") == "the scorer returned 2 assessments; a score is one"
-    assert value(f"mlflow:{own_scorers}:length", None) == "the target gave no answer"
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("length", 5.0),
+        ("polite", 0.0),
+        ("words", "the scorer returned `good`, not a number, yes or no"),
+        ("nothing", "the value is nan; a score is a number from -1e+15 to 1e+15"),
+        ("huge", "the value is 9.2e+124; a score is a number from -1e+15 to 1e+15"),
+        ("several", "the scorer returned 2 assessments; a score is one"),
+    ],
+)
+def test_scorers_of_the_user(server: OpenAIServer, own_scorers: str, name: str, expected: float | str) -> None:
+    assert value(f"named=mlflow:{own_scorers}:{name}") == expected
+    assert value(f"mlflow:{own_scorers}:{name}", None) == NO_ANSWER
 
 
 def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,23 +351,16 @@ def test_what_is_no_scorer(spec: str, message: str, own_scorers: str) -> None:
 
 
 def test_a_declaration_tells_judges_apart(server: OpenAIServer) -> None:
-    one, other, again = (open_local(f"mlflow:Correctness?model=openai:/{name}") for name in ("m", "n", "m"))
-    assert one.declared == again.declared
-    assert one.declared[0].digest != other.declared[0].digest
-    assert one.declared[0].binary
+    one, other, again = (open_local(f"mlflow:Correctness?model=openai:/{name}").declared for name in ("m", "n", "m"))
+    assert one == again
+    assert one[0].digest != other[0].digest
+    assert one[0].binary
 
 
 def test_a_run_with_them(server: OpenAIServer, own_scorers: str, store_uri: str, tmp_path: Path) -> None:
-    golden = tmp_path / "cities.jsonl"
-    lines = [{"id": n, "question": f"Capital {n}?", "expected_answer": "Paris", "domain": "d"} for n in range(4)]
-    golden.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    answers = tmp_path / "answers.jsonl"
-    lines = [{"id": n, "answer": "Paris" if n else "Lyon", "sources": []} for n in range(4)]
-    answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    golden, target = golden_set(tmp_path, dict(enumerate(["Lyon", "Paris", "Paris", "Paris"])), expected_answer="Paris")
     scores = ["mlflow:Correctness?model=openai:/m", f"mlflow:{own_scorers}:length"]
-    result = run_eval(
-        golden, target=f"recorded:{answers}", judge="none", traces="off", scores=scores, tracking_uri=store_uri
-    )
+    result = run_eval(golden, target=target, judge="none", traces="off", scores=scores, tracking_uri=store_uri)
     assert result.metrics["correctness"] == 0.75
     assert (result.metrics["length"], result.counts["length"]) == (4.75, 4)
 
