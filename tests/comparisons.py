@@ -201,7 +201,7 @@ def hostile() -> Comparison:
     cause = Cause(
         "source_lost", f"`{EVIL}` (rank 1) is no longer returned", EVIL, 1, None, "javascript:alert(1)", (EVIL,)
     )
-    source = {"chunk_id": EVIL, "title": EVIL, "url": EVIL, "score": float("nan"), "text": EVIL, "text_digest": "0"}
+    source = {"chunk_id": EVIL, "title": EVIL, "url": EVIL, "score": 1.7e308, "text": EVIL, "text_digest": "0"}
     row = flat(None)
     change = replace(
         FLIP,

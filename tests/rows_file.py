@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evaltrack.records.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict, compared_columns
+from evaltrack.records import Turn, Verdict
+from evaltrack.records.stored_row import StoredRow, StoredSource, compared_columns
 from evaltrack.tracking.rows import columns_of, file_schema
 
 SOURCES = (
@@ -17,7 +18,7 @@ SOURCES = (
     StoredSource(chunk_id="c", text="", text_digest="3" * 16),
 )
 SCORED = {"hit": 1.0, "recall_at_k": 0.5, "reciprocal_rank": 0.5, "num_tokens": 70.0, "overall_score": 0.75}
-VERDICTS = (StoredVerdict(judge="one", overall_score=0.75, reasoning="so"), StoredVerdict(judge="two", reasoning="ü"))
+VERDICTS = (Verdict(judge="one", overall_score=0.75, reasoning="so"), Verdict(judge="two", reasoning="ü"))
 
 
 def rich_rows(own: tuple[str, ...] = ()) -> list[StoredRow]:
@@ -38,7 +39,7 @@ def rich_rows(own: tuple[str, ...] = ()) -> list[StoredRow]:
             passed=True,
             trials=3,
             passes=2,
-            history=(StoredTurn(content="before"),),
+            history=(Turn(role="user", content="before"),),
             tool_calls=("search",),
         ),
     ]

@@ -22,7 +22,7 @@ from evaltrack.metrics.measure import Measured, measure
 from evaltrack.metrics.rubric import RubricWeights, panel_mean, reasoned
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature, Verdict
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import StoredRow, question_of, response_of, verdicts_of
+from evaltrack.records.stored_row import StoredRow, question_of, response_of
 from evaltrack.report.judges import replay_json
 from evaltrack.tracking.notes import log_child
 from evaltrack.tracking.reader import named_evaluation, read_rows
@@ -64,7 +64,7 @@ def judges_agreement(
     store = connect_to_read(tracking_uri)
     run, rows = _of_run(store, run_id)
     signature = run.signature
-    own = {key: _values(verdicts_of(row), signature) for key, row in rows.items()}
+    own = {key: _values(row.verdicts, signature) for key, row in rows.items()}
     if labels is not None:
         recorded = RecordedJudge(Path(labels))
         other = recorded.name
@@ -100,7 +100,7 @@ def _of_other(
     both = {key: row for key, row in rows.items() if answers.get(key) == (row.digest, row.answer)}
     if not both:
         raise UsageError(f"run {run_id} judged no answer that the other has; judge the same responses")
-    values = {key: _values(verdicts_of(row), signature) for key, row in both.items()}
+    values = {key: _values(row.verdicts, signature) for key, row in both.items()}
     return f"{run.signature.judge} (run {run.run_id[:8]})", values
 
 
@@ -175,7 +175,7 @@ def replay_judge(
         judges = _judges(settings, run.signature, opened, store.uri)
         again, tokens = _ask(judges, settings, judged, times, on_progress)
     was = {  # measured from the stored verdicts as the new ones are; a run with several trials stores one response
-        row.id: measure(question_of(row), response_of(row), settings.rules, verdicts_of(row)) for row in judged
+        row.id: measure(question_of(row), response_of(row), settings.rules, row.verdicts) for row in judged
     }
     replay = Replay(
         run_id=run.run_id,

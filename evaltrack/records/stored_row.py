@@ -11,11 +11,11 @@ from functools import cache
 from sys import float_info
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from evaltrack.errors import TrackingError
 from evaltrack.records.passage import title_key
-from evaltrack.records.question import EXPECTATIONS, Difficulty, Question, Role
+from evaltrack.records.question import EXPECTATIONS, Difficulty, Question, Turn
 from evaltrack.records.response import Response, Source, Usage
 from evaltrack.records.row import FailureKind, Row
 from evaltrack.records.verdict import ANSWER_GRADES, Mode, Observed, Verdict
@@ -34,9 +34,6 @@ LARGEST_NUMBER = float_info.max
 
 USAGE_PARTS = tuple(Usage.model_fields)
 
-UNIT = {"bounds": (0, 1)}
-"""Metadata of a field with numbers in [0, 1]. Without bounds numbers are from 0 to `LARGEST_COUNT`."""
-
 Text = TypeVar("Text")
 Many = Annotated[tuple[Text, ...], BeforeValidator(lambda values: values or ())]
 """A list. Null in a table is an empty list."""
@@ -53,37 +50,34 @@ class StoredSource:
     chunk_id: str | None = None
     title: str | None = None
     url: str | None = None
-    score: float | None = field(default=None, metadata={"bounds": (-LARGEST_NUMBER, LARGEST_NUMBER)})
+    score: Annotated[float, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)] | None = None
     text: str | None = None
     text_digest: str | None = None
     finds: Many[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredVerdict:
-    """The verdict of one judge. `observed` is the JSON of an `Observed`."""
-
-    judge: str
-    reasoning: str = ""
-    overall_score: float | None = field(default=None, metadata=UNIT)
-    accuracy: float | None = field(default=None, metadata=UNIT)
-    completeness: float | None = field(default=None, metadata=UNIT)
-    relevance: float | None = field(default=None, metadata=UNIT)
-    declined: bool | None = None
-    observed: str | None = None
-    cached: bool = False
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
+VERDICT_FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined", "cached")
+"""The fields of a verdict that a table holds unchanged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTurn:
-    """One message before the question."""
+def verdict_columns(verdict: Verdict) -> dict[str, Any]:
+    """Return the verdict as its table holds it: `observed` is a JSON text, and each count of its usage is a field."""
+    observed = verdict.observed.model_dump_json() if verdict.observed else None
+    return {**_parts(verdict, *VERDICT_FIELDS), "observed": observed, **_parts(verdict.usage, *USAGE_PARTS)}
 
-    role: Role = "user"
-    content: str = ""
+
+def _verdict_fields(columns: object) -> object:
+    """Return the fields of the verdict with these columns."""
+    if not isinstance(columns, Mapping):
+        return columns
+    known = {name: columns[name] for name in VERDICT_FIELDS if name in columns}
+    usage: dict[str, Any] = {name: columns.get(name) for name in USAGE_PARTS}
+    observed = columns.get("observed")
+    has_usage = usage["prompt_tokens"] is not None and usage["completion_tokens"] is not None
+    return known | {
+        "observed": Observed.model_validate_json(observed) if observed else None,
+        "usage": Usage.model_construct(**usage) if has_usage else None,  # a sum may exceed what one call reports
+    }
 
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
@@ -133,22 +127,22 @@ class StoredRow:
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
     tokens_known: Literal["reported", "counted", "estimated"] | None = None
-    tier: int | None = field(default=None, metadata={"bounds": (0, 3)})
-    claimed_band: int | None = field(default=None, metadata={"bounds": (1, 4)})
-    earned_band: int | None = field(default=None, metadata={"bounds": (0, 4)})
+    tier: Annotated[int, Field(ge=0, le=3)] | None = None
+    claimed_band: Annotated[int, Field(ge=1, le=4)] | None = None
+    earned_band: Annotated[int, Field(ge=0, le=4)] | None = None
     coupling_gap: int | None = None
     penalty: int | None = None
     hard_fails: Many[str] = ()
     mode: Mode | None = None
-    verdicts: Many[StoredVerdict] = ()
+    verdicts: Many[Annotated[Verdict, BeforeValidator(_verdict_fields)]] = ()
     seconds: float = 0.0
-    started_at: float = field(default=0.0, metadata={"bounds": (-LARGEST_COUNT, LARGEST_COUNT)})
+    started_at: Annotated[float, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)] = 0.0
     digest: str = ""
     position: int = 0
     trial: int | None = None
     trials: int | None = None
     passes: int | None = None
-    history: Many[StoredTurn] = ()
+    history: Many[Turn] = ()
     traceback: str | None = None
     trace_id: str | None = None
     root_span_id: str | None = None
@@ -276,10 +270,10 @@ def stored_row(row: Row, k: int, own: tuple[str, ...] = ()) -> StoredRow:
         tool_calls=tuple(call.name for call in response.tool_calls) if response else None,
         tokens_known=getattr(row.tokens, "known", None),
         **(reasoned.model_dump() if reasoned else {}),
-        verdicts=tuple(map(_stored_verdict, row.verdicts)),
+        verdicts=row.verdicts,
         trials=getattr(row.tally, "measured", None),
         passes=getattr(row.tally, "passed", None),
-        history=tuple(StoredTurn(role=turn.role, content=turn.content) for turn in question.history),
+        history=question.history,
         traceback=getattr(failure, "traceback", None),
         trace_id=getattr(trace, "trace_id", None),
         root_span_id=getattr(trace, "span_id", None),
@@ -316,15 +310,6 @@ def _retrieval_digest(response: Response | None, k: int) -> str | None:
     if response is None or response.sources is None:
         return None
     return text_digest(json.dumps([(each.chunk_id, each.title) for each in response.sources[:k]], ensure_ascii=False))
-
-
-def _stored_verdict(verdict: Verdict) -> StoredVerdict:
-    observed = verdict.observed.model_dump_json() if verdict.observed else None
-    return StoredVerdict(**_parts(verdict, *VERDICT_FIELDS), **_parts(verdict.usage, *USAGE_PARTS), observed=observed)
-
-
-VERDICT_FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined", "cached")
-"""The fields of a verdict that a table holds unchanged."""
 
 
 PRINTS = ("answer_print", "sources_print", "texts_print", "verdict_print")
@@ -379,8 +364,7 @@ def question_of(row: StoredRow) -> Question:
     if row.expected is not None:
         keys: Iterable[Any] = [{"any_of": [each]} for each in row.expected] if row.by_passage else row.expected
         expected = {row.expected_field: keys}
-    history = [_parts(turn, "role", "content") for turn in row.history]
-    return Question.model_validate({**_parts(row, *QUESTION_FIELDS), "history": history, **expected})
+    return Question.model_validate({**_parts(row, *QUESTION_FIELDS), "history": row.history, **expected})
 
 
 @_foreign_row_errors()
@@ -392,19 +376,3 @@ def response_of(row: StoredRow) -> Response:
     """
     found = None if row.sources is None else [_parts(each, *Source.model_fields) for each in row.sources]
     return Response.model_validate({"answer": row.answer, "sources": found, "abstained": bool(row.abstained)})
-
-
-@_foreign_row_errors()
-def verdicts_of(row: StoredRow) -> list[Verdict]:
-    """Return the judges' verdicts on the row.
-
-    Raises:
-        TrackingError: evaltrack did not write the row.
-    """
-    return [
-        Verdict(
-            **_parts(each, *VERDICT_FIELDS),
-            observed=Observed.model_validate_json(each.observed) if each.observed else None,
-        )
-        for each in row.verdicts
-    ]

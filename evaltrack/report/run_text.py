@@ -16,8 +16,8 @@ from evaltrack.judges.llm_judge import TEXT_LIMIT
 from evaltrack.metrics.aggregate import LEVELS, worst_domains
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.amount import count
-from evaltrack.records.stored_row import StoredRow, StoredVerdict, text_digest
-from evaltrack.records.verdict import ANSWER_GRADES
+from evaltrack.records.stored_row import StoredRow, text_digest
+from evaltrack.records.verdict import ANSWER_GRADES, Observed, Verdict
 from evaltrack.report import words
 from evaltrack.report.comparison_summary import behind_line, verdict_sentence
 from evaltrack.report.escaping import clip, described, one_line, plain, within
@@ -180,7 +180,7 @@ def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterat
             if judge is not None and verdict.judge != judge:
                 continue
             fields = {name: value for name in FIELDS if (value := getattr(verdict, name)) is not None}
-            fields |= json.loads(verdict.observed) if verdict.observed else {}
+            fields |= verdict.observed.model_dump() if verdict.observed else {}
             judged = {"answer_digest": text_digest(row.answer)} if row.answer and len(row.answer) < TEXT_LIMIT else {}
             yield json.dumps({"id": row.id, **fields, **judged}, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -212,21 +212,21 @@ def _order(row: StoredRow) -> tuple[int, float]:
     return (1 if row.passed is False else 2), score if score is not None else 1.0
 
 
-def _verdict_words(row: StoredRow, verdict: StoredVerdict) -> str:
+def _verdict_words(row: StoredRow, verdict: Verdict) -> str:
     if verdict.observed:
-        return _observed(row, json.loads(verdict.observed))
+        return _observed(row, verdict.observed)
     if row.negative:
         return "declined" if verdict.declined else "**did not decline**"
     values = ((name, getattr(verdict, name)) for name in ANSWER_GRADES)
     return ", ".join(f"{name} {value:.2f}" for name, value in values if value is not None)
 
 
-def _observed(row: StoredRow, observed: dict[str, Any]) -> str:
+def _observed(row: StoredRow, observed: Observed) -> str:
     """Return the score and the observations that led to it, in a line."""
-    parts = [f"{observed['hypotheses']} hypotheses, {observed['shifts']} shifts", f"crux {observed['crux_treatment']}"]
-    parts.append(f"uncertainty {observed['uncertainty_treatment']}")
-    if observed["confidence"] is not None:
-        parts.append(f"{observed['confidence']:g} % sure")
+    parts = [f"{observed.hypotheses} hypotheses, {observed.shifts} shifts", f"crux {observed.crux_treatment}"]
+    parts.append(f"uncertainty {observed.uncertainty_treatment}")
+    if observed.confidence is not None:
+        parts.append(f"{observed.confidence:g} % sure")
     if "reasoning_score" in row.scores and row.tier is not None:
         fails = f" ({', '.join(row.hard_fails)})" if row.hard_fails else ""
         tier = f"tier {row.tier}, {tier_words(row.tier, row.hard_fails)}"

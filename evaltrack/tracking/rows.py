@@ -9,23 +9,27 @@ import heapq
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+from pydantic.fields import FieldInfo
+
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.records import Row
+from evaltrack.records import Row, Verdict
 from evaltrack.records.stored_row import (
     FIELDS,
     LARGEST_COUNT,
     LARGEST_NUMBER,
     NUM_EXPECTED,
     PRINTS,
+    USAGE_PARTS,
     StoredRow,
     compared_columns,
     stored_row,
+    verdict_columns,
 )
 from evaltrack.records.verdict import LARGEST_SCORE
 
@@ -57,22 +61,33 @@ class Column:
     fields: tuple[Column, ...] = ()
 
 
-def _columns_of(record: Any, without: tuple[str, ...] = ()) -> tuple[Column, ...]:
-    hints, bounds = get_type_hints(record, include_extras=True), {each.name: each.metadata for each in fields(record)}
-    return tuple(_column(name, hints[name], bounds[name]) for name in bounds if name not in without)
+def _columns_of(record: Any) -> Iterator[Column]:
+    """Yield the columns of a record. The usage of a verdict is flat."""
+    hints = get_type_hints(record, include_extras=True)
+    for name in getattr(record, "model_fields", None) or record.__dataclass_fields__:
+        if name == "usage":
+            yield from (Column(part, "integer") for part in USAGE_PARTS)
+        elif name not in ("scores", "own"):
+            yield _column(name, hints[name])
 
 
-def _column(name: str, hint: Any, metadata: Mapping[str, Any]) -> Column:
-    if get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
+def _column(name: str, hint: Any) -> Column:
     required = type(None) not in get_args(hint)
-    hint = hint if required else get_args(hint)[0]
-    if get_origin(hint) is tuple:
-        item: Any = get_args(hint)[0]
-        nested = _columns_of(item) if is_dataclass(item) else ()
+    kind, *notes = _plain(hint if required else get_args(hint)[0])
+    if get_origin(kind) is tuple:
+        item, *_ = _plain(get_args(kind)[0])
+        nested = () if item is str else tuple(_columns_of(item))
         return Column(name, "objects" if nested else "texts", fields=nested)
-    choices = get_args(hint)
-    return Column(name, "text" if choices else TYPES[hint], required, choices=choices, **metadata)
+    choices = get_args(kind)
+    bounds = [bound for note in notes if isinstance(note, FieldInfo) for bound in note.metadata]
+    sides = zip(("ge", "le"), Column.bounds, strict=True)
+    low, high = (next((getattr(each, side) for each in bounds if hasattr(each, side)), end) for side, end in sides)
+    return Column(name, "text" if choices else TYPES.get(kind, "text"), required, (low, high), choices)
+
+
+def _plain(hint: Any) -> tuple[Any, ...]:
+    """Return a type and its annotations."""
+    return get_args(hint) if get_origin(hint) is Annotated else (hint,)
 
 
 def _score(name: str, span: float | None) -> Column:
@@ -80,7 +95,7 @@ def _score(name: str, span: float | None) -> Column:
     return Column(name, "number", bounds=(0, largest))
 
 
-_FIELDS = _columns_of(StoredRow, without=("scores", "own"))
+_FIELDS = tuple(_columns_of(StoredRow))
 
 
 @cache
@@ -164,6 +179,8 @@ def value_in(column: Column, row: StoredRow) -> Any:
 
 
 def _object(part: Any, columns: tuple[Column, ...]) -> dict[str, Any]:
+    if isinstance(part, Verdict):
+        return verdict_columns(part)
     values = {column.name: getattr(part, column.name) for column in columns}
     return values | {"finds": list(part.finds) or None} if "finds" in values else values
 
@@ -286,7 +303,7 @@ def _characters(row: StoredRow) -> int:
     """Return the approximate size of a row's texts, in characters."""
     texts = [row.question, row.answer, row.expected_answer, row.traceback, *(turn.content for turn in row.history)]
     texts += [text for source in row.sources or () for text in (source.text, source.title)]
-    texts += [text for verdict in row.verdicts for text in (verdict.reasoning, verdict.observed)]
+    texts += [text for verdict in row.verdicts for text in (verdict.reasoning, str(verdict.observed or ""))]
     return ROW_SIZE * (1 + len(row.sources or ())) + sum(map(len, filter(None, texts)))
 
 

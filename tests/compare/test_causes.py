@@ -16,7 +16,7 @@ from evaltrack.compare.change import Cause
 from evaltrack.compare.differences import AllSources, Differences, by_key
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
-from evaltrack.records.stored_row import StoredRow, StoredVerdict, stored_row
+from evaltrack.records.stored_row import StoredRow, stored_row
 from tests.compared import found, question, row
 from tests.stored import patched
 
@@ -375,7 +375,7 @@ def test_a_refusal_in_words_declines_where_a_judge_says_so() -> None:
     """Without that it is another answer."""
     was, now = found("a"), found("a", answer="I am sorry, I cannot say.")
     refused = replace(
-        row(ASKED, now, score=0.1), verdicts=(StoredVerdict(judge="j", overall_score=0.1, declined=True),)
+        row(ASKED, now, score=0.1), verdicts=(Verdict(judge="j", reasoning="", overall_score=0.1, declined=True),)
     )
     for after, kind in ((refused, "now_declines"), (row(ASKED, now, score=0.1), "answer_changed")):
         assert [cause.kind for cause in causes_of(row(ASKED, was, score=0.9), after, 5)] == [kind]

@@ -73,7 +73,7 @@ def test_a_question_has_the_fate_that_its_rows_show(was: Any, now: Any, fate: Fa
 
 def test_another_word_of_the_judge_is_no_identical_question() -> None:
     was, now = rows({}), rows({})
-    now[3] = replace(now[3], verdicts=(replace(now[3].verdicts[0], reasoning="for another reason"),))
+    now[3] = replace(now[3], verdicts=(now[3].verdicts[0].model_copy(update={"reasoning": "for another reason"}),))
     made = compare(side(was, "was"), side(now, "now"), resamples=20)
     assert fates(made) == {"d": "changed"}
     assert "in the judge's reasoning" in made.by_fate["changed"][0].cause.detail

@@ -21,12 +21,10 @@ from evaltrack.records.stored_row import (
     SOURCE_TEXT_LIMIT,
     StoredRow,
     StoredSource,
-    StoredVerdict,
     compared_columns,
     question_of,
     response_of,
     stored_row,
-    verdicts_of,
 )
 from evaltrack.tracking.rows import TableWriter, columns_of
 from evaltrack.tracking.rows_reader import stored_rows
@@ -123,16 +121,15 @@ def test_a_judge_is_shown_the_same_again(tmp_path: Path, count: int) -> None:
     assert judge.messages(question_of(found), response_of(found)) == judge.messages(asked, given_)
 
 
-def test_verdicts_come_back_without_what_they_cost(tmp_path: Path) -> None:
+def test_verdicts_come_back_whole(tmp_path: Path) -> None:
     seen = observed(lines("strong.verdicts.jsonl")[0])
     panel = (
         Verdict(judge="a", reasoning="so", accuracy=0.5, completeness=1.0, relevance=0.25, overall_score=0.75),
         Verdict(judge="b", reasoning="", declined=True, cached=True),
         Verdict(judge="c", reasoning="so", observed=seen, usage=Usage(prompt_tokens=9, completion_tokens=1)),
     )
-    found = verdicts_of(stored(row(question(), Response(answer="Yes."), *panel), tmp_path))
-    assert found == [verdict.model_copy(update={"usage": None}) for verdict in panel]
-    assert verdicts_of(stored(row(question()), tmp_path)) == []
+    assert stored(row(question(), Response(answer="Yes."), *panel), tmp_path).verdicts == panel
+    assert stored(row(question()), tmp_path).verdicts == ()
 
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
@@ -163,14 +160,15 @@ def test_no_text_and_no_number_is_changed(
     )
     verdict = Verdict(judge="j", reasoning="".join(quotes), observed=seen)
     flat = StoredRow.of(json.loads(json.dumps(flatten(row(question(), Response(answer=answer), verdict), K))))
-    assert verdicts_of(flat) == [verdict]
+    assert flat.verdicts == (verdict,)
     assert response_of(flat).answer == answer
 
 
 def test_columns_of_a_newer_version_are_left_alone() -> None:
-    source, verdict = {"chunk_id": "a", "language": "fr"}, {"judge": "j", "mood": "good"}
+    source, verdict = {"chunk_id": "a", "language": "fr"}, {"judge": "j", "reasoning": "so", "mood": "good"}
     flat = StoredRow.of({"id": "1", "sources": [source], "verdicts": [verdict]})
-    assert flat == StoredRow(id="1", sources=(StoredSource(chunk_id="a"),), verdicts=(StoredVerdict(judge="j"),))
+    judged = (Verdict(judge="j", reasoning="so"),)
+    assert flat == StoredRow(id="1", sources=(StoredSource(chunk_id="a"),), verdicts=judged)
 
 
 @pytest.mark.parametrize(

@@ -382,7 +382,7 @@ def test_a_source_has_what_is_known_of_it_and_no_more() -> None:
     assert ranked(made, None, 3) == [
         {"rank": 1, "name": "x", "url": "https://docs.example/fees", "score": 1.0, "text": "text", "expected": True}
     ]
-    for score, told in ((0.0, 0.0), (0.123456, 0.1235), (1.7976931348623157e308, None), (float("nan"), None)):
+    for score, told in ((0.0, 0.0), (0.123456, 0.1235), (1.7976931348623157e308, None)):
         (line,) = ranked(patched(made, sources=[source | {"score": score, "url": "x.md", "text": None}]), None, 3) or []
         assert line == {"rank": 1, "name": "x", "expected": True} | ({} if told is None else {"score": told})
     assert ranked(patched(made, sources=None), None, 3) is None
@@ -1017,7 +1017,7 @@ def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
 
 
 def test_a_question_shows_the_turns_before_it() -> None:
-    turns = [{"role": "user", "content": f"{n} {EVIL}"} for n in range(25)]
+    turns = [{"role": "user", "content": f"{n} <script>{'x' * 400}"} for n in range(25)]
     row_ = patched(flat("so", "c"), history=turns)
     (made,) = run_questions([row_], 3, 6000, "off", "r", {})
     assert made["turns_left_out"] == 5

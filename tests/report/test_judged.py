@@ -6,33 +6,32 @@ import json
 
 import pytest
 
-from evaltrack.records.stored_row import StoredRow, StoredVerdict
-from evaltrack.records.verdict import Observed
+from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.verdict import Observed, Verdict
 from evaltrack.report.html.question_parts import JUDGES, QUOTE, QUOTES, grade_titles, grades_in, more_judges, verdicts
 
 DIMENSIONS = ("h_count", "oscillation", "crux", "epistemic_honesty", "process_integrity")
 GRADES = dict.fromkeys((*DIMENSIONS, "actionability", "brevity", "format"), 8.0)
 
 
-def observed(quotes: dict[str, tuple[str, ...]]) -> str:
-    """What a judge of reasoning saw, as rows store it."""
+def observed(quotes: dict[str, tuple[str, ...]]) -> Observed:
     return Observed.model_validate(
         {"dimensions": GRADES, "hypotheses": 3, "shifts": 1, "crux_treatment": "stated"}
         | {"uncertainty_treatment": "limits", "mode": "explore", "quotes": quotes}
-    ).model_dump_json()
+    )
 
 
 def test_a_verdict_on_an_answer_has_its_numbers() -> None:
-    row = StoredRow(id="1", verdicts=(StoredVerdict(judge="a", reasoning="so", overall_score=0.0, accuracy=0.4),))
+    row = StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="so", overall_score=0.0, accuracy=0.4),))
     assert verdicts(row) == [{"judge": "a", "said": "so", "score": 0.0, "grades": {"accuracy": 0.4}}]
-    declined = StoredRow(id="1", verdicts=(StoredVerdict(judge="a", declined=False),))
+    declined = StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="", declined=False),))
     assert verdicts(declined) == [{"judge": "a", "said": "", "declined": False}]
 
 
 def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
     many = tuple(f"{place} {'x' * 400}" for place in range(30))
-    text = observed({"crux": ("this", "this", " "), "shifts": many})
-    (made,) = verdicts(StoredRow(id="1", verdicts=(StoredVerdict(judge="a", observed=text),)))
+    seen = observed({"crux": ("this", "this", " "), "shifts": many})
+    (made,) = verdicts(StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="so", observed=seen),)))
     assert made["grades"] == GRADES
     assert made["quotes"][0] == "this"
     assert len(made["quotes"]) == QUOTES
@@ -42,12 +41,12 @@ def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "[", '{"dimensions": 1}', "null"])
 def test_what_is_stored_and_none_of_ours_is_left_out(text: str) -> None:
-    row = StoredRow(id="1", verdicts=(StoredVerdict(judge="a", reasoning="so", observed=text),), score_reasoning=text)
+    row = StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="so"),), score_reasoning=text)
     assert verdicts(row) == [{"judge": "a", "said": "so"}]
 
 
 def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
-    panel = tuple(StoredVerdict(judge=str(place)) for place in range(JUDGES + 3))
+    panel = tuple(Verdict(judge=str(place), reasoning="so") for place in range(JUDGES + 3))
     said = json.dumps({"polite": "Very.\x00", "empty": "", "number": 3})
     made = verdicts(StoredRow(id="1", verdicts=panel, score_reasoning=said))
     assert len(made) == JUDGES + 1

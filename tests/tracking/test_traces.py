@@ -13,8 +13,8 @@ import pytest
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.rubric import RubricWeights
-from evaltrack.records import Failure, Question, Row, Verdict
-from evaltrack.records.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict, stored_row
+from evaltrack.records import Failure, Question, Row, Turn, Verdict
+from evaltrack.records.stored_row import StoredRow, StoredSource, stored_row
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import assessments_of, forget_traces, read_counts, trace_of, write_traces
 from tests import warm
@@ -41,8 +41,8 @@ ROWS = [
         scores={"hit": 1.0, "recall_at_k": 0.1 + 0.2, "overall_score": 0.5, "own": 1e-300},
         own=("own",),
         sources=(StoredSource(chunk_id="a", title="T", url="http://x", score=0.25, text='{"b": 1}'), StoredSource()),
-        verdicts=(StoredVerdict(judge="openai:m", reasoning="so", overall_score=0.5), StoredVerdict(judge="human")),
-        history=(StoredTurn(content="before"), StoredTurn(role="assistant", content="ä")),
+        verdicts=(Verdict(judge="openai:m", reasoning="so", overall_score=0.5), Verdict(judge="human", reasoning="")),
+        history=(Turn(role="user", content="before"), Turn(role="assistant", content="ä")),
     ),
 ]
 DIES = """

@@ -10,15 +10,13 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
-from pydantic import ValidationError
-
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.differences import by_key, first_rank, in_order
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
-from evaltrack.records.stored_row import StoredRow, StoredSource, StoredVerdict
-from evaltrack.records.verdict import ANSWER_GRADES, Dimensions, Observed
+from evaltrack.records.stored_row import StoredRow, StoredSource
+from evaltrack.records.verdict import ANSWER_GRADES, Dimensions, Observed, Verdict
 from evaltrack.report.html.page import safe_link, shown
 from evaltrack.report.words import metric_course, metric_number, metric_title, score_title
 
@@ -194,9 +192,9 @@ def more_judges(row: StoredRow) -> int:
     return max(0, len(row.verdicts) - JUDGES)
 
 
-def _verdict(verdict: StoredVerdict) -> dict[str, Any]:
+def _verdict(verdict: Verdict) -> dict[str, Any]:
     grades = {name: value for name in PARTS if (value := getattr(verdict, name)) is not None}
-    observed = _observed(verdict.observed)
+    observed = verdict.observed
     quotes = _quotes(observed) if observed else []
     fields: dict[str, Any] = {
         "judge": shown(verdict.judge, 80),
@@ -208,14 +206,6 @@ def _verdict(verdict: StoredVerdict) -> dict[str, Any]:
         "more_quotes": len(quotes[QUOTES:]) or None,
     }
     return {name: value for name, value in fields.items() if value is not None and value not in ({}, [])}
-
-
-def _observed(text: str | None) -> Observed | None:
-    """Return the observations of a judge of reasoning; None if the stored text is invalid."""
-    try:
-        return Observed.model_validate_json(text) if text else None
-    except ValidationError:
-        return None
 
 
 def _quotes(observed: Observed) -> list[str]:
