@@ -119,9 +119,6 @@ UNICODE = (
 LONGEST_REASON = 400
 """Characters of an error's text that are shown."""
 
-SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?](?= )")
-"""The end of a sentence that another one follows."""
-
 NO_JSON = "not in a valid JSON format"
 
 
@@ -174,23 +171,5 @@ def reason(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     if NOT_UNICODE in text[:10_000]:
         return UNICODE
-    return _shortened(shown_text(" ".join(text.splitlines()[0][:10_000].split())))
-
-
-def _shortened(text: str) -> str:
-    """Return at most `LONGEST_REASON` characters.
-
-    Whole sentences are kept if they fill half of the limit, else whole words. An ellipsis marks the cut.
-    """
-    if len(text) <= LONGEST_REASON:
-        return text
-    head = text[: LONGEST_REASON - 2]
-    ends = [
-        match.end()
-        for match in SENTENCE_END.finditer(text, 0, LONGEST_REASON)
-        if LONGEST_REASON // 2 <= match.end() <= len(head)
-    ]
-    if ends:
-        return f"{head[: ends[-1]]} …"
-    words = head.rpartition(" ")[0]
-    return f"{words if len(words) >= LONGEST_REASON // 2 else head}…"
+    line = shown_text(" ".join(text.splitlines()[0][:10_000].split()))
+    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"

@@ -7,14 +7,14 @@ synchronous, because MLflow's asynchronous exporter drops traces silently once a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field
 from hashlib import sha256
 from itertools import count, islice, takewhile
+from operator import add
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.metrics.rubric import tier_words
@@ -56,7 +56,7 @@ class TraceCounts:
     assessments: int = 0
 
     def __add__(self, other: TraceCounts) -> TraceCounts:
-        return TraceCounts(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
+        return TraceCounts(*map(add, astuple(self), astuple(other)))
 
     def gap(self, stored: TraceCounts) -> str | None:
         """Return the first number that a store does not match, in words; None if all match."""
@@ -82,10 +82,11 @@ def write_traces(
         TrackingError: the store refused one.
     """
     counts = TraceCounts()
-    client = _client(store)
+    client: Any = tracing_client(store.client)
+    client = Persistent(client) if has_wire(store.uri) else client
     with tracking_errors("writing traces"):
         for batch in batched(rows, SPAN_BATCH):
-            traces = [_new_trace(row, experiment_id, run_id, repeated) for row in batch]
+            traces = [_new_trace(row, experiment_id, run_id, is_repeated=row.question in repeated) for row in batch]
             for info, own in traces:
                 client.start_trace(info)
                 counts += TraceCounts(1, len(own), len(info.assessments))
@@ -94,22 +95,12 @@ def write_traces(
     return counts
 
 
-def _new_trace(
-    row: StoredRow, experiment_id: str, run_id: str, repeated: Container[str]
-) -> tuple[TraceInfo, list[Span]]:
-    trace_id, root_id = trace_of(run_id, row), joined_root(row)
-    inputs: dict[str, Any] = {"question": row.question}
-    if row.question in repeated:
-        inputs["id"] = row.id
+def _new_trace(row: StoredRow, experiment_id: str, run_id: str, *, is_repeated: bool) -> tuple[TraceInfo, list[Span]]:
+    inputs: dict[str, Any] = {"question": row.question} | ({"id": row.id} if is_repeated else {})
     if row.history:  # last, as a preview of the inputs is cut
-        inputs["history"] = [{"role": turn.role, "content": turn.content} for turn in row.history]
-    info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
-    return info, spans_of(row, trace_id, inputs, root_id)
-
-
-def _client(store: Store) -> Any:
-    client = tracing_client(store.client)
-    return Persistent(client) if has_wire(store.uri) else client
+        inputs["history"] = [turn.model_dump() for turn in row.history]
+    trace_id = trace_of(run_id, row)
+    return _trace_info(row, trace_id, experiment_id, run_id, inputs), spans_of(row, trace_id, inputs, joined_root(row))
 
 
 def _send_spans(store: Store, client: Any, experiment_id: str, traces: Sequence[tuple[TraceInfo, list[Span]]]) -> None:
@@ -138,7 +129,7 @@ def _send_spans(store: Store, client: Any, experiment_id: str, traces: Sequence[
 
 def trace_id_of(run_id: str, question_id: str) -> str:
     """Return the id of evaltrack's trace of a question in a run. It is deterministic, so reports can link to it."""
-    return f"tr-{hashlib.sha256(json.dumps([run_id, question_id]).encode()).hexdigest()[:32]}"
+    return f"tr-{sha256(json.dumps([run_id, question_id]).encode()).hexdigest()[:32]}"
 
 
 def trace_of(run_id: str, row: StoredRow) -> str:
@@ -174,46 +165,25 @@ def read_counts(
     Raises:
         TrackingError: the store does not answer.
     """
-    counts, others = TraceCounts(), False
+    counts = TraceCounts()
     with tracking_errors("reading the traces back"):
-        for page in _pages(store, experiment_id, run_id):
-            own = [trace for trace in page if roots is None or trace.info.trace_id in roots]
-            joined = [trace for trace in own if roots and roots[trace.info.trace_id]]
-            assessments = sum(len(trace.info.assessments) for trace in own if trace not in joined)
-            counts += TraceCounts(len(own), 0, assessments + sum(map(_own_assessments, joined)))
-            others |= len(own) < len(page) or bool(joined)
-        if not counts.traces:
-            return counts
-        spans = None if others else _count_spans(store, experiment_id, run_id)
-        if spans is None:
-            whole = (trace for page in _pages(store, experiment_id, run_id, include_spans=True) for trace in page)
-            spans = sum(_spans_in(trace, roots) for trace in whole)
-        return counts + TraceCounts(0, spans, 0)
+        for page in _pages(store, experiment_id, run_id, include_spans=True):
+            for trace in page:
+                if roots is None or trace.info.trace_id in roots:
+                    counts += _counts_of(trace, roots[trace.info.trace_id] if roots else None)
+    return counts
 
 
-def _spans_in(trace: Trace, roots: Mapping[str, str | None] | None) -> int:
-    """Return the number of its spans to count."""
-    if roots is not None and trace.info.trace_id not in roots:
-        return 0
-    root = roots[trace.info.trace_id] if roots else None
-    return _own_spans(trace, root) if root else len(trace.data.spans)
-
-
-def _count_spans(store: Store, experiment_id: str, run_id: str) -> int | None:
-    """Count the spans of all traces of a run in one query; None if the store cannot, such as one of files."""
-    from mlflow.entities.trace_metrics import AggregationType, MetricAggregation, MetricViewType
-    from mlflow.exceptions import MlflowException
-
-    points = None
-    with suppress(MlflowException, NotImplementedError):
-        points = Persistent(_client(store).store).query_trace_metrics(
-            experiment_ids=[experiment_id],
-            view_type=MetricViewType.SPANS,
-            metric_name="span_count",
-            aggregations=[MetricAggregation(AggregationType.COUNT)],
-            filters=[f"trace.metadata.`mlflow.sourceRun` = '{run_id}'"],
-        )
-    return sum(int(point.values["COUNT"]) for point in points) if points else None
+def _counts_of(trace: Trace, root_id: str | None) -> TraceCounts:
+    """Return the counts of a trace; if the target made it, of the parts that evaltrack wrote."""
+    trace_id, assessments = trace.info.trace_id, {str(each.assessment_id) for each in trace.info.assessments}
+    spans = {span.span_id for span in trace.data.spans}
+    if root_id is None:
+        return TraceCounts(1, len(spans), len(assessments))
+    own = [takewhile(spans.__contains__, (span_id(trace_id, place) for place in count(1)))]
+    own.append(takewhile(assessments.__contains__, (assessment_id(trace_id, place) for place in count())))
+    num_spans, num_assessments = (sum(1 for _ in each) for each in own)
+    return TraceCounts(1, (root_id in spans) + num_spans, num_assessments)
 
 
 def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
@@ -223,13 +193,9 @@ def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
     """
     with tracking_errors("deleting the traces of a run that is resumed"):
         for page in list(_pages(store, experiment_id, run_id)):
-            if own := [trace.info.trace_id for trace in page if _is_own(trace.info, run_id)]:
+            traces = {trace.info.trace_id: trace.info.tags.get(OWN_TAG) for trace in page}
+            if own := [key for key, row_id in traces.items() if row_id and key == trace_id_of(run_id, row_id)]:
                 store.client.delete_traces(experiment_id, trace_ids=own)
-
-
-def _is_own(info: TraceInfo, run_id: str) -> bool:
-    """Return True if evaltrack wrote the whole trace for this run."""
-    return OWN_TAG in info.tags and info.trace_id == trace_id_of(run_id, info.tags[OWN_TAG])
 
 
 def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool = False) -> Iterator[list[Trace]]:
@@ -286,42 +252,12 @@ def joined_root(row: StoredRow) -> str | None:
     return row.root_span_id if whole else None
 
 
-def _own_spans(trace: Trace, root_id: str) -> int:
-    """Return how many spans of the trace are the question's and those that evaltrack wrote below it."""
-    ids = {span.span_id for span in trace.data.spans}
-    return (root_id in ids) + _length(ids, lambda place: span_id(trace.info.trace_id, place), 1)
-
-
-def _own_assessments(trace: Trace) -> int:
-    """Return how many assessments of the trace evaltrack wrote."""
-    ids = {str(each.assessment_id) for each in trace.info.assessments}
-    return _length(ids, lambda place: assessment_id(trace.info.trace_id, place), 0)
-
-
-def _length(ids: Collection[str], name: Callable[[int], str], first: int) -> int:
-    """Return how many consecutive names are among the ids."""
-    return sum(1 for _ in takewhile(lambda place: name(place) in ids, count(first)))
-
-
 def assessments_of(row: StoredRow, trace_id: str) -> list[Assessment]:
     """Return a row's assessments: pass or fail with its reason, the judges' scores and recall.
 
     On reasoning they are its score and the coupling gap instead. For a panel each judge has a separate score, with its
     reasoning. Each has a deterministic id, so that a repeated request adds nothing.
     """
-    assessments = _assessments(row)
-    for position, each in enumerate(assessments):
-        each.trace_id = trace_id
-        each.assessment_id = assessment_id(trace_id, position)
-    return assessments
-
-
-def assessment_id(trace_id: str, position: int) -> str:
-    """Return a deterministic id, so that a repeated request adds nothing."""
-    return f"a-{sha256(f'{trace_id} {position}'.encode()).hexdigest()[:32]}"
-
-
-def _assessments(row: StoredRow) -> list[Assessment]:
     from mlflow.entities import AssessmentSource, Expectation, Feedback
 
     code = AssessmentSource("CODE", "evaltrack")
@@ -343,7 +279,14 @@ def _assessments(row: StoredRow) -> list[Assessment]:
         assessments.append(Expectation(name=row.expected_field, value=value, source=human))
     if row.expected_answer:
         assessments.append(Expectation(name="expected_answer", value=row.expected_answer, source=human))
+    for position, each in enumerate(assessments):
+        each.trace_id, each.assessment_id = trace_id, assessment_id(trace_id, position)
     return assessments
+
+
+def assessment_id(trace_id: str, position: int) -> str:
+    """Return a deterministic id, so that a repeated request adds nothing."""
+    return f"a-{sha256(f'{trace_id} {position}'.encode()).hexdigest()[:32]}"
 
 
 def _judged(row: StoredRow) -> list[Assessment]:
@@ -394,8 +337,8 @@ def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str
     `root_id` is the id of the question's span if it exists already, with spans of the target below it.
     """
     start, end = row.started_at, row.started_at + row.seconds
-    root = _Span("question", "CHAIN", start, end, inputs, outcome(row), attributes=_attributes(row), error=row.error)
-    spans = [root]
+    attributes = {**row.scores, **({"traceback": row.traceback} if row.traceback else {})}
+    spans = [_Span("question", "CHAIN", start, end, inputs, outcome(row), attributes, row.error)]
     if row.sources is not None:
         documents = [_document(source) for source in row.sources]
         spans.append(_Span("retrieve", "RETRIEVER", start, end, inputs, documents))
@@ -416,13 +359,9 @@ def document_span(question: str, sources: Sequence[Source], trace_id: str) -> Sp
     )
 
 
-def _attributes(row: StoredRow) -> dict[str, Any]:
-    return {**row.scores, **({"traceback": row.traceback} if row.traceback else {})}
-
-
 def span_id(trace_id: str, position: int) -> str:
     """Return a deterministic id, so that a repeated request adds nothing."""
-    return hashlib.sha256(f"{trace_id} {position}".encode()).hexdigest()[:16]
+    return sha256(f"{trace_id} {position}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)

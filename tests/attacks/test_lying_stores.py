@@ -23,7 +23,6 @@ from tests.faulty_proxy import Rules, proxy_thread
 
 CREATE, BATCH, UPDATE = "POST .*/runs/create", "POST .*/runs/log-batch", "POST .*/runs/update"
 START, SPANS, ARTIFACT = "POST .*/mlflow/traces$", "POST /v1/traces", "PUT .*/artifacts/"
-COUNT = "POST .*/traces/metrics"
 NEW_EXPERIMENT, INPUTS, TAG = "POST .*/experiments/create", "POST .*/runs/log-inputs", "POST .*/runs/set-tag"
 VERSION, DATASET = "GET /version", "POST .*/datasets/create"
 WRITES = (VERSION, DATASET, CREATE, BATCH, UPDATE, START, SPANS, ARTIFACT, NEW_EXPERIMENT, INPUTS, TAG)
@@ -116,7 +115,7 @@ def test_a_fault_that_stays_leaves_no_run_finished(served: Served, rules: list[A
 
 def test_spans_are_looked_for_in_the_store_of_the_run(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlflow.tracking._tracking_service.utils._tracking_uri", "sqlite:///elsewhere.db")
-    served.rules.rules = [(SPANS, "login", 1000), (COUNT, "empty", 1000)]
+    served.rules.rules = [(SPANS, "login", 1000)]
     with pytest.raises(TrackingError, match="holds 0 spans, not 6"):
         served.run()
 

@@ -202,21 +202,10 @@ def test_what_a_kind_of_artifact_store_raises_is_an_error_of_tracking() -> None:
         raise RuntimeError("the bucket is gone")
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("One sentence.", "One sentence."),
-        ("w" * 400, "w" * 400),
-        ("A place is wrong. " * 30, "A place is wrong. " * 22 + "…"),
-        (f"{'A long one ' * 22}(e.g. this). {'and so on ' * 40}", f"{'A long one ' * 22}(e.g. this). …"),
-        (f"Short. {'word ' * 100}", f"Short. {'word ' * 78}".strip() + "…"),
-        ("w" * 500, "w" * 398 + "…"),
-        (f"In short: {'w' * 500}", f"In short: {'w' * 388}…"),
-    ],
-)
-def test_a_long_text_ends_with_a_sentence_or_a_word(text: str, shown: str) -> None:
-    assert reason(MlflowException(text)) == shown
-    assert len(shown) <= 400
-    with pytest.raises(TrackingError) as caught, tracking_errors("finding the run"):
+@pytest.mark.parametrize(("text", "shown"), [("w" * 400, "w" * 400), ("w" * 500, "w" * 399 + "…")])
+def test_a_long_text_is_cut(text: str, shown: str) -> None:
+    with (
+        pytest.raises(TrackingError, match=f"MLflow: finding the run failed: {shown}$"),
+        tracking_errors("finding the run"),
+    ):
         raise MlflowException(text)
-    assert str(caught.value) == f"MLflow: finding the run failed: {shown}"
