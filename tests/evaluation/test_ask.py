@@ -167,19 +167,13 @@ def test_a_function_that_returns_after_its_deadline_has_timed_out() -> None:
 @pytest.mark.parametrize(
     ("message", "kept"),
     [
-        ("plain", "plain"),
-        ("", ""),
         ("two\nlines\t\r\n", "two\nlines\t\r\n"),
-        ("snow \N{SNOWMAN} and \N{GRINNING FACE}", "snow \N{SNOWMAN} and \N{GRINNING FACE}"),
-        ("half \ud83d of a pair", "half ? of a pair"),
-        ("\udcff\udcfe", "??"),
+        ("half \ud83d of a pair, \udcff", "half ? of a pair, ?"),
         ("nul \0 byte", "nul \N{REPLACEMENT CHARACTER} byte"),
-        ("x" * (MESSAGE_LIMIT - 1), "x" * (MESSAGE_LIMIT - 1)),
         ("x" * MESSAGE_LIMIT, "x" * MESSAGE_LIMIT),
-        ("x" * (MESSAGE_LIMIT + 1), "x" * (MESSAGE_LIMIT - 1) + "…"),
-        ("\N{GRINNING FACE}" * 5000, "\N{GRINNING FACE}" * (MESSAGE_LIMIT - 1) + "…"),
+        ("\N{GRINNING FACE}" * (MESSAGE_LIMIT + 1), "\N{GRINNING FACE}" * (MESSAGE_LIMIT - 1) + "…"),
     ],
-    ids=["plain", "empty", "lines", "unicode", "surrogate", "bytes", "nul", "below", "at", "above", "far above"],
+    ids=["lines", "surrogate", "nul", "at", "above"],
 )
 def test_a_message_can_be_stored_anywhere(message: str, kept: str) -> None:
     found = failure("target_error", message)
@@ -355,16 +349,6 @@ def test_what_several_failures_cost_is_added(used: list[Usage | None], together:
     assert len(row.verdicts) == succeeding
 
 
-def test_a_cost_that_cannot_be_read_is_none() -> None:
-    class BrokenError(Exception):
-        @property
-        def usage(self) -> Usage:
-            raise RuntimeError("no usage")
-
-    (row,) = rows(questions(1), raising(BrokenError("gone")))
-    assert row.failure == Failure(kind="target_error", message="BrokenError: gone")
-
-
 def test_what_a_late_failure_cost_is_kept() -> None:
     async def pay_and_hang() -> None:
         try:
@@ -405,14 +389,3 @@ def test_tokens_that_are_not_reported_are_counted() -> None:
     assert given == [["What?", "one two", "", "three", "It is Paris."]]
     assert row.tokens == Tokens(count=7, known="counted")
     assert row.scores["num_tokens"] == 7
-
-
-@pytest.mark.parametrize("response", [Response(), Response(sources=()), Response(abstained=True)])
-def test_a_response_without_text_has_the_tokens_of_its_question(response: Response) -> None:
-    (row,) = rows(questions(1), answering(response), count=words)
-    assert row.tokens == Tokens(count=1, known="counted")
-
-
-def test_tokens_count_also_where_the_judge_failed() -> None:
-    (row,) = rows(questions(1), instant, judges=[failing("one", OSError("gone"))], count=words)
-    assert row.scores["num_tokens"] == 2

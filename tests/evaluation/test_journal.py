@@ -131,26 +131,6 @@ def test_rows_are_kept_all_or_none(opened: Open, path: Path) -> None:
     assert recalled(opened, 1, 2, 3, 4, 5, 6) == [row(1), row(2), None, None, None, None]
 
 
-def test_rows_are_kept_from_any_thread(opened: Open) -> None:
-    kept(opened, *(row(number) for number in range(50)))
-    journal, wrong = opened(), list[int]()
-
-    def work(first: int) -> None:
-        for number in range(first, first + 10):
-            journal.keep([row(number)])
-            if journal.recall(question(number % 50), 1) != row(number % 50):
-                wrong.append(number)
-
-    threads = [threading.Thread(target=work, args=(first,)) for first in range(100, 180, 10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert (wrong, journal.problem) == ([], None)
-    journal.close()
-    assert None not in recalled(opened, *range(100, 180))
-
-
 @pytest.mark.parametrize(
     ("variables", "folder"),
     [

@@ -55,23 +55,6 @@ def test_no_worker_starves_the_others(concurrency: int) -> None:
     assert max(abs(place - row.position) for place, row in enumerate(found)) <= 2 * concurrency
 
 
-def test_the_time_of_a_row_is_that_of_its_answer() -> None:
-    found: list[Row] = []
-
-    async def target(question: Question, k: int, /) -> Response:
-        await asyncio.sleep(0.05 if question.id == "0" else 0)
-        return FOUND
-
-    async def work() -> None:
-        async for row in evaluated(questions(2), target, concurrency=1):
-            found.append(row)
-            await asyncio.sleep(0.4)
-
-    finish(work)
-    assert found[0].seconds > 0.04
-    assert found[1].seconds < 0.35
-
-
 @pytest.mark.parametrize("concurrency", [1, 2, 7])
 def test_so_many_questions_are_in_flight_and_no_more(concurrency: int) -> None:
     in_flight = highest = 0
@@ -149,21 +132,6 @@ def test_a_fault_of_evaltrack_itself_is_no_row() -> None:
 
     finish(work)
     assert found == []
-
-
-def test_a_run_that_is_cancelled_leaves_no_task() -> None:
-    target, found = Blocking(), list[Row]()
-
-    async def work() -> None:
-        taking = asyncio.create_task(take(found.append, questions(9), target, concurrency=3))
-        await turns()
-        taking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await taking
-
-    finish(work)
-    assert found == []
-    assert target.asked == sorted(target.cancelled) == ["0", "1", "2"]
 
 
 def test_a_run_that_is_left_early_leaves_no_task() -> None:
@@ -282,25 +250,6 @@ def test_each_question_is_asked_in_each_trial(
     assert calls == Counter({question.id: len(trials) for question in asked if trials})
 
 
-@pytest.mark.parametrize("concurrency", [1, 2, 5])
-def test_as_many_questions_are_under_way_as_are_in_flight(concurrency: int) -> None:
-    begun: Counter[str] = Counter()
-    ended: Counter[str] = Counter()
-    most = 0
-
-    async def target(question: Question, k: int, /) -> Response:
-        nonlocal most
-        begun[question.id] += 1
-        most = max(most, sum(ended[key] < 4 for key in begun))
-        await turns((7 * int(question.id) + 5 * begun[question.id]) % 11)
-        ended[question.id] += 1
-        return FOUND
-
-    assert len(rows(questions(40), target, trials=range(1, 5), concurrency=concurrency)) == 160
-    assert 1 <= most <= concurrency
-    assert set(begun.values()) == set(ended.values()) == {4}
-
-
 class Notebook:
     """A memory in which everything can be looked at; it may fail, or hold up who writes into it."""
 
@@ -382,21 +331,6 @@ def test_a_memory_that_fails_ends_the_run(full_after: int) -> None:
     assert len(found) <= full_after
     assert all(any(row is kept for kept in memory.kept) for row in found)
     assert len(target.asked) < 50
-
-
-def test_a_memory_that_cannot_be_read_ends_the_run() -> None:
-    class Broken(Notebook):
-        def recall(self, question: Question, trial: int, /) -> Row | None:
-            raise OSError(5, "Input/output error")
-
-    target = Answering()
-
-    async def work() -> None:
-        with pytest.raises(OSError, match="Input/output error"):
-            await take(lambda row: None, questions(5), target, memory=Broken())
-
-    finish(work)
-    assert target.asked == []
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 16])

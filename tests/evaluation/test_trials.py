@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import gc
 import statistics
-import weakref
 from collections import Counter
 from itertools import product
 from random import Random
@@ -142,12 +140,6 @@ def test_the_order_in_which_trials_finish_is_no_matter() -> None:
         assert merge(shuffled) == merge(trials(kinds)) == merge(trials(kinds)[::-1]), kinds
 
 
-def test_a_merged_row_can_be_written_and_read() -> None:
-    for kinds in WAYS:
-        merged = merge(trials(kinds))
-        assert Row.model_validate_json(merged.model_dump_json()) == merged, kinds
-
-
 def test_one_trial_of_one_is_its_row() -> None:
     for kind in "pf":
         one, merged = trial(1, kind), merge([trial(1, kind)])
@@ -215,12 +207,6 @@ def test_what_a_trial_measured_before_its_judge_failed_is_in_the_mean() -> None:
     assert merged.scores["hit"] == 0.5
 
 
-@pytest.mark.parametrize("second", [judge_failed(2, 1.0), trial(2, "u")], ids=["a judge failed", "nothing decides"])
-def test_a_row_without_a_response_has_no_scores(second: Row) -> None:
-    merged = merge([trial(1, "e"), second])
-    assert (merged.response is None) == (not merged.scores)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_trial_goes_through_untouched(kind: str) -> None:
     taken: list[Row] = []
@@ -264,27 +250,3 @@ def test_what_was_broken_off_is_merged_at_the_end() -> None:
     assert taken[2].unmeasured["flaky"] == "1 of 3 trials were measured"
     gathering.close()
     assert len(taken) == 3
-
-
-def test_only_what_is_under_way_is_held() -> None:
-    gathering, came = Gathering(3, lambda row: None), list[weakref.ref[Row]]()
-
-    def add(position: int, number: int) -> None:
-        row = trial(number, "p", position)
-        came.append(weakref.ref(row))
-        gathering.add(row)
-
-    def alive() -> int:
-        gc.collect()
-        return sum(one() is not None for one in came)
-
-    for position in range(2000):
-        for number in (1, 2, 3):
-            add(position, number)
-    assert alive() == 0
-    for position in range(10):
-        add(position, 1)
-        add(position, 3)
-    assert alive() == 20
-    gathering.close()
-    assert alive() == 0

@@ -42,7 +42,7 @@ def test_a_run_is_named_by_id_prefix_or_name(store: Store) -> None:
 def test_a_name_of_several_runs_lists_them(store: Store) -> None:
     """With whole ids, names and times, and no more than fit on a screen."""
     ids = [made_run(store, "nightly") for _ in range(LISTED + 2)]
-    with pytest.raises(UsageError, match=r"`nightly` may be at least 11 runs; name one by more of its id") as caught:
+    with pytest.raises(UsageError, match=r"`nightly` matches at least 11 runs; name one by more of its id") as caught:
         resolve_run(store, "nightly")
     lines = str(caught.value).splitlines()[1:]
     assert len(lines) == LISTED + 1
