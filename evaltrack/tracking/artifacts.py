@@ -155,11 +155,7 @@ class Artifacts:
             TrackingError: the store refused, or does not hold what was written.
         """
         self.log(local)
-        tables = _tables(find_run(self._store, self._run_id).data.tags.get(TABLES_TAG, ""))
-        table = {"path": local.name, "type": "table"}
-        if table in tables:
-            return
-        text = json.dumps([*tables, table])
+        text = json.dumps([{"path": local.name, "type": "table"}])
         write_until_held(
             self._store,
             self._run_id,
@@ -188,11 +184,3 @@ class Artifacts:
             if sizes[path] not in (size, None):  # not every kind of store reports sizes
                 return f"{sizes[path]:,} bytes of artifact {path}, not {size:,}"
         return None
-
-
-def _tables(text: str) -> list[Any]:
-    try:
-        tables = json.loads(text)
-    except ValueError:
-        return []
-    return tables if isinstance(tables, list) else []

@@ -48,16 +48,12 @@ def _register(store: Store, experiment_id: str, name: str, tags: dict[str, str],
         datasets = list(client.search_datasets(*named_so))  # several if the reply to the first request was lost
     dataset = min(datasets, key=lambda each: (WHOLE not in (each.tags or {}), each.created_time, each.dataset_id))
     for other in datasets:
-        if other is not dataset and _is_half_made(other.tags or {}, tags):
+        own = other.tags or {}
+        if other is not dataset and WHOLE not in own and tags.items() <= own.items():  # ours, and still empty
             client.delete_dataset(other.dataset_id)
     if WHOLE not in (dataset.tags or {}):
         tracing_client(store.client).store.upsert_dataset_records(dataset.dataset_id, _records(list(questions)))
         client.set_dataset_tags(dataset.dataset_id, {WHOLE: "true"})
-
-
-def _is_half_made(tags: dict[str, str], own: dict[str, str]) -> bool:
-    """Return True if evaltrack created the dataset and it is still empty."""
-    return own.items() <= tags.items() and WHOLE not in tags
 
 
 def _records(questions: list[Question]) -> list[dict[str, Any]]:
@@ -82,7 +78,9 @@ def dataset_records(store: Store, name: str) -> list[dict[str, Any]]:
         TrackingError: the store does not answer, refuses, or has no datasets.
     """
     with tracking_errors(f"reading the dataset {name}"):
-        datasets = _all_datasets(store)
+        client: Any = store.client
+        found_pages = pages(lambda token: client.search_datasets(None, max_results=1000, page_token=token))
+        datasets = [each for page in found_pages for each in page]
         found = [each for each in datasets if name in (each.name, each.dataset_id)]
         if len(found) != 1:
             raise _not_one(name, found, datasets)
@@ -96,12 +94,6 @@ def dataset_records(store: Store, name: str) -> list[dict[str, Any]]:
         }
         for each in records
     ]
-
-
-def _all_datasets(store: Store) -> list[Any]:
-    client: Any = store.client
-    found = pages(lambda token: client.search_datasets(None, max_results=1000, page_token=token))
-    return [each for page in found for each in page]
 
 
 def _not_one(name: str, found: list[Any], datasets: list[Any]) -> UsageError:

@@ -100,7 +100,9 @@ def signature_form(signature: ModelSignature | None, column: str, what: str) -> 
     specs = list(signature.inputs.inputs) if signature is not None and signature.inputs is not None else []
     names = [str(spec.name) for spec in specs if getattr(spec, "name", None)]
     if not names and len(specs) == 1:
-        return _alone(specs[0], what)
+        if (kind := _kind(specs[0])) != "string":
+            raise UsageError(f"{what}: takes {kind}, and a question is a text; log it with another signature")
+        return "text", "", ""
     if not names:
         if column:
             return "columns", column, ""
@@ -119,13 +121,6 @@ def signature_form(signature: ModelSignature | None, column: str, what: str) -> 
         cure = "log the others as optional (required=False)" if question else "name that of the question with `input=`"
         raise UsageError(f"{what}: takes {', '.join(names)}, and only a question and k are passed; {cure}")
     return "columns", question, number
-
-
-def _alone(spec: Any, what: str) -> tuple[Form, str, str]:
-    """Return the interface of a model with one unnamed input, which must be a text."""
-    if _kind(spec) != "string":
-        raise UsageError(f"{what}: takes {_kind(spec)}, and a question is a text; log it with another signature")
-    return "text", "", ""
 
 
 def _kind(spec: Any) -> str:

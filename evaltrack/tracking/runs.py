@@ -112,16 +112,13 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
         below = {**(place.tags if place else {}), **({"mlflow.parentRunId": parent.run_id} if parent else {})}
         own = {**below, JOURNAL_TAG: description.tags[JOURNAL_TAG]}  # set at creation, in case this process is killed
         run = new_run(store, experiment_id, description.name, own)
-    params = frozenset({*run.data.params, *description.params})
-    journal = description.tags[JOURNAL_TAG]
-    settings = settings_of({**run.data.params, **description.params}, {**run.data.tags, **description.tags})
     opened = OpenRun(
         run.info.run_id,
         run.info.experiment_id,
         name=description.name,
-        params=params,
-        journal=journal,
-        settings=settings,
+        params=frozenset({*run.data.params, *description.params}),
+        journal=description.tags[JOURNAL_TAG],
+        settings=settings_of({**run.data.params, **description.params}, {**run.data.tags, **description.tags}),
     )
     try:
         _describe(store, run, description)

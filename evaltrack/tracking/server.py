@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.tracking.server_retries import is_http
 from evaltrack.tracking.store import connect
+
+if TYPE_CHECKING:
+    from requests import Response
 
 CHAT_PATH = "/gateway/mlflow/v1"
 """The path that `/chat/completions` is appended to. Its `model` is the name of an endpoint."""
@@ -44,17 +47,8 @@ def open_gateway(store_uri: str | None) -> Gateway:
     return Gateway(uri.rstrip("/") + CHAT_PATH, f"Bearer {login.token}" if login.token else "")
 
 
-@dataclass(frozen=True)
-class Reply:
-    """An answer of the server, of any status."""
-
-    status: int
-    kind: str
-    content: bytes
-
-
-def pass_on(uri: str, method: str, path: str, query: Mapping[str, str], body: Any) -> Reply:
-    """Send a request to the server at `uri` with the credentials in MLflow's own variables.
+def pass_on(uri: str, method: str, path: str, query: Mapping[str, str], body: Any) -> Response:
+    """Send a request to the server at `uri` with the credentials in MLflow's own variables, and return its answer.
 
     Raises:
         TrackingError: it does not answer.
@@ -66,7 +60,7 @@ def pass_on(uri: str, method: str, path: str, query: Mapping[str, str], body: An
     creds = get_default_host_creds(uri)  # type: ignore[no-untyped-call]
     sent = {"max_retries": 1, "raise_on_status": False, "params": dict(query), "json": body}
     try:
-        got = http_request(creds, path, method, **sent)  # type: ignore[no-untyped-call]
+        answer: Response = http_request(creds, path, method, **sent)  # type: ignore[no-untyped-call]
     except (MlflowException, OSError) as error:
         raise TrackingError(f"the tracking server {shown_url(uri)} does not answer") from error
-    return Reply(got.status_code, got.headers.get("Content-Type", "application/octet-stream"), got.content)
+    return answer

@@ -257,17 +257,14 @@ def _new_experiment(store: Store, name: str) -> Experiment:
     from mlflow.exceptions import MlflowException
 
     try:
-        experiment_id = store.client.create_experiment(name)
-        if not experiment_id:
-            raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
-        return store.client.get_experiment(experiment_id)
+        store.client.create_experiment(name)
     except MlflowException as error:
-        experiment = (
-            store.client.get_experiment_by_name(name) if error.error_code == "RESOURCE_ALREADY_EXISTS" else None
-        )
-        if experiment is None:
+        if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
-        return experiment
+    experiment = store.client.get_experiment_by_name(name)
+    if experiment is None:
+        raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
+    return experiment
 
 
 def _check_active(experiment: Experiment, or_else: str = "") -> None:

@@ -46,5 +46,6 @@ def _forward(store_uri: str, path: str) -> Response | tuple[Response, int]:
         reply = pass_on(store_uri, request.method, f"/{path}", request.args, body)
     except TrackingError as error:
         return jsonify(message=error.message), 502
-    kept = {"Content-Type": reply.kind, "Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
-    return Response(reply.content, reply.status, kept)
+    kind = reply.headers.get("Content-Type", "application/octet-stream")
+    kept = {"Content-Type": kind, "Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+    return Response(reply.content, reply.status_code, kept)
