@@ -46,22 +46,21 @@ def default_target(golden: Path, domains: Iterable[str] = ()) -> str:
     """Return the default target of a golden set: BM25 over `corpus/<name of the set>` in the set's folder.
 
     If there is no such corpus, these are used: recorded responses in `<name of the set>_responses`, or, if `corpus` has
-    a
-    folder for each of `domains`, an index per domain.
+    a folder for each of `domains`, an index per domain.
 
     Raises:
         UsageError: there is no corpus and there are no responses.
     """
     corpus = golden.parent / "corpus" / golden.stem
     responses = golden.parent / f"{golden.stem}_responses" / "strong.jsonl"
-    if not corpus.is_dir() and responses.is_file():
+    if corpus.is_dir():
+        return f"bm25:{corpus}"
+    if responses.is_file():
         return f"recorded:{responses}"
-    if not corpus.is_dir() and (names := set(domains)) and domain_folders(corpus.parent, names):
+    if (names := set(domains)) and domain_folders(corpus.parent, names):
         return f"bm25:{corpus.parent}?by=domain"
-    if not corpus.is_dir():
-        why = f"no target was named and there is no corpus at {corpus}; name one with -t, e.g. -t bm25:DIR"
-        raise UsageError(why, guide=Guide.TARGETS)
-    return f"bm25:{corpus}"
+    why = f"no target was named and there is no corpus at {corpus}; name one with -t, e.g. -t bm25:DIR"
+    raise UsageError(why, guide=Guide.TARGETS)
 
 
 OF_STORE = frozenset({"endpoints", "models", "python", "runs", "traces"})
@@ -94,6 +93,15 @@ def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri:
     module, _, function = KINDS[kind].partition(":")
     opener: Callable[[str, dict[str, str]], Target] = getattr(import_module(module), function)
     return opener(place, options)
+
+
+def number_in(text: str, least: float, most: float) -> float | None:
+    """Return the number that a setting gives; None if it is no number, or out of range."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if least <= value <= most else None
 
 
 def no_more_settings(kind: str, settings: dict[str, str], known: str) -> None:

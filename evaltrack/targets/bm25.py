@@ -12,17 +12,19 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
-from math import inf, log, log1p
+from math import log, log1p
 from pathlib import Path
+from sys import float_info
 from urllib.parse import quote
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk, domain_folders, parse_chunker, parse_suffixes, read_corpus
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question, Response, Source, Target
-from evaltrack.targets import no_more_settings
+from evaltrack.records.amount import count
+from evaltrack.targets import no_more_settings, number_in
 
 FLOOR = 2.5
 """Default score of the best chunk below which the target abstains; 0: only if no word is shared."""
@@ -37,9 +39,6 @@ ABSTENTION = "I do not know: nothing in the corpus matches the question well eno
 NO_WORD = "I do not know: the corpus holds no word of the question."
 
 
-_Reader = Callable[[Path], list[Chunk]]
-
-
 class EmptyIndexError(ValueError):
     """The chunks hold no word to search for."""
 
@@ -49,59 +48,39 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain
 
     Settings: `floor` (a score, at least 0), `by` (`domain`: one index per folder in `place`), `chunk` (the chunker:
     ``heading``, the default, ``words:SIZE`` or ``words:SIZE:OVERLAP``), `files` (the formats to read, such as ``html``
-    or
-    ``md,rst``; default: all), and `links`, which makes each source's `url` a link to its page: the address of the pages
-    (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
+    or ``md,rst``; default: all), and `links`, which makes each source's `url` a link to its page: the address of the
+    pages (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
 
     Raises:
         UsageError: the corpus cannot be read, or a setting is wrong.
     """
-    floor, by = _floor(settings.pop("floor", None)), settings.pop("by", "")
-    read = _reader(settings.pop("chunk", "heading"), settings.pop("files", ""))
+    given, by = settings.pop("floor", None), settings.pop("by", "")
+    floor = None if given is None else number_in(given, 0, float_info.max)
+    if floor is None and given is not None:
+        raise UsageError(f"bm25 target: floor is `{given}`; write a score, at least 0")
+    try:
+        chunker = parse_chunker(settings.pop("chunk", "heading"))
+        read = partial(read_corpus, chunker=chunker, suffixes=parse_suffixes(settings.pop("files", "")))
+    except UsageError as error:
+        raise UsageError(f"bm25 target: {error.message}") from None
     links = _base(Path(place), settings.pop("links", ""))
     no_more_settings("bm25", settings, "by, chunk, files, floor, links")
     if by not in ("", "domain"):
         raise UsageError(f"bm25 target: by is `{by}`; write `domain`, or leave it out")
-    if not by:
-        return _index(Path(place), floor, links, read)
-    folders = domain_folders(Path(place))
+    folders = domain_folders(Path(place)) if by else {"": Path(place)}
     if not folders:
         raise UsageError(f"corpus {place}: holds no folders; by=domain needs one for each domain")
     indexes, problems = dict[str, Bm25Target](), list[str]()
     for domain, folder in folders.items():
         try:
-            indexes[domain] = _index(folder, floor, links and f"{links}{quote(domain)}/", read)
+            indexes[domain] = Bm25Target(read(folder), floor, links and f"{links}{quote(domain)}{'/' if by else ''}")
+        except EmptyIndexError as error:
+            problems.append(f"corpus {folder}: {error}")
         except UsageError as error:
             problems.append(error.message)
     if problems:
         raise UsageError("\n".join(problems))
-    return Bm25ByDomain(indexes)
-
-
-def _reader(chunk: str, files: str) -> _Reader:
-    try:
-        return partial(read_corpus, chunker=parse_chunker(chunk), suffixes=parse_suffixes(files))
-    except UsageError as error:
-        raise UsageError(f"bm25 target: {error.message}") from None
-
-
-def _floor(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        floor = float(text)
-    except ValueError:
-        floor = -1.0
-    if not 0 <= floor < inf:
-        raise UsageError(f"bm25 target: floor is `{text}`; write a score, at least 0")
-    return floor
-
-
-def _index(folder: Path, floor: float | None, links: str, read: _Reader) -> Bm25Target:
-    try:
-        return Bm25Target(read(folder), floor, links)
-    except EmptyIndexError as error:
-        raise UsageError(f"corpus {folder}: {error}") from None
+    return Bm25ByDomain(indexes) if by else indexes[""]
 
 
 def corpus_state(chunks: Iterable[Chunk]) -> str:
@@ -110,8 +89,7 @@ def corpus_state(chunks: Iterable[Chunk]) -> str:
     for chunk in chunks:
         pages[chunk.page] += 1
         digest.update(f"{chunk.id}\0{chunk.headed_text}\0".encode(errors="surrogatepass"))
-    counts = (("page", len(pages)), ("chunk", pages.total()))
-    return ", ".join([*(f"{number:,} {name}{'s' * (number != 1)}" for name, number in counts), digest.hexdigest()[:8]])
+    return f"{count(len(pages), 'page')}, {count(pages.total(), 'chunk')}, {digest.hexdigest()[:8]}"
 
 
 class Bm25ByDomain(Target):
@@ -193,8 +171,8 @@ class Bm25Target(Target):
 
     def _idf(self, term: str) -> float:
         """Return Lucene's idf: natural logarithm, never negative."""
-        count = self._frequency[term]
-        return log1p((len(self.chunks) - count + 0.5) / (count + 0.5))
+        holding = self._frequency[term]
+        return log1p((len(self.chunks) - holding + 0.5) / (holding + 0.5))
 
     def _quote(self, chunk: Chunk, terms: set[str]) -> str:
         """Return the sentence of the chunk with most weight of the question's words, and the next one."""

@@ -47,10 +47,8 @@ class FunctionTarget(Target):
         self._module = getattr(function, "__module__", None) or ""
         self._files: dict[str, str] = {}
         self._shape = shape
-        habit = SpanHabit()
-        self._call = (
-            run(_spanned_async(function, habit)) if is_async(function) else in_thread(_spanned(function, habit))
-        )
+        call = _spanned(function, SpanHabit())
+        self._call = run(call) if is_async(function) else in_thread(call)
         self._finish = run(_awaited)
 
     @property
@@ -105,20 +103,19 @@ Spanned = tuple[Any, TracePlace | None]
 """The value that a function returned, and the trace of its call."""
 
 
-def _spanned(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Spanned]:
+def _spanned(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Any]:
+    """Return the function with a span around each call; async if it is. Its results are `Spanned`."""
+
     def call(home: TraceHome | None, question: Question, values: list[Any], named: dict[str, Any]) -> Spanned:
         with _span(home, question, habit) as trace:
             return function(*values, **named), trace
 
-    return call
-
-
-def _spanned_async(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Awaitable[Spanned]]:
-    async def call(home: TraceHome | None, question: Question, values: list[Any], named: dict[str, Any]) -> Spanned:
+    async def call_async(*arguments: Any) -> Spanned:
+        home, question, values, named = arguments
         with _span(home, question, habit) as trace:
             return await function(*values, **named), trace
 
-    return call
+    return call_async if is_async(function) else call
 
 
 @contextmanager
@@ -182,18 +179,24 @@ def call_shape(function: Callable[..., Any]) -> CallShape:
         signature = inspect.signature(function)
     except ValueError:  # some builtins have no signature
         return CallShape(("question", "k"))
-    if MESSAGES in signature.parameters:
-        return _shape_with_messages(signature, _name(function))
-    names = next((each for each in (("question", "k"), ("question",)) if _binds(signature, len(each))), None)
-    if names is None:
+    parameters = signature.parameters
+    if MESSAGES in parameters:
+        names = tuple(each for each in parameters if each in ARGUMENTS)
+        try:
+            signature.bind(**dict.fromkeys(names))
+        except TypeError as error:
+            cure = "besides `messages`, a function may take `question` and `k` by name; give other parameters a default"
+            raise UsageError(f"python target `{_name(function)}`: {error}; {cure}") from None
+        question = parameters.get("question")
+    else:
+        names = next((each for each in (("question", "k"), ("question",)) if _binds(signature, len(each))), ())
+        question = next(iter(parameters.values()), None)
+    if not names:
         short = getattr(function, "__name__", "ask")
         cure = f"write def {short if short.isidentifier() else 'ask'}(question, k)"
-        raise UsageError(
-            f"python target `{_name(function)}`: must take (question, k), (question) or (messages); {cure}",
-            guide=Guide.FUNCTION,
-        )
-    first = next(iter(signature.parameters.values()), None)
-    return CallShape(names, first is not None and _is_question(first.annotation))
+        why = f"python target `{_name(function)}`: must take (question, k), (question) or (messages); {cure}"
+        raise UsageError(why, guide=Guide.FUNCTION)
+    return CallShape(names, question is not None and _is_question(question.annotation))
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -206,18 +209,6 @@ def _binds(signature: inspect.Signature, count: int) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _shape_with_messages(signature: inspect.Signature, name: str) -> CallShape:
-    """Return the names from `ARGUMENTS` that a function takes; any other argument must have a default."""
-    names = tuple(each for each in signature.parameters if each in ARGUMENTS)
-    try:
-        signature.bind(**dict.fromkeys(names))
-    except TypeError as error:
-        cure = "besides `messages`, a function may take `question` and `k` by name; give other parameters a default"
-        raise UsageError(f"python target `{name}`: {error}; {cure}") from None
-    question = signature.parameters.get("question")
-    return CallShape(names, question is not None and _is_question(question.annotation))
 
 
 def _is_question(annotation: object) -> bool:

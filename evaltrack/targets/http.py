@@ -35,8 +35,6 @@ from evaltrack.targets.mapping import (
     EXCERPT_BYTES,
     FIELDS,
     MAX_BYTES,
-    ODD,
-    Expression,
     ResponseReader,
     compile_expression,
     excerpt,
@@ -82,11 +80,8 @@ def open_http(place: str, settings: dict[str, str]) -> HttpTarget:
         UsageError: the URL or a setting is wrong, or a named environment variable is not set.
     """
     url = _url(place)
-    headers = {
-        name.removeprefix("header."): _header(name, settings.pop(name))
-        for name in list(settings)
-        if name.startswith("header.")
-    }
+    named = [name for name in settings if name.startswith("header.")]
+    headers = {name.removeprefix("header."): _header(name, settings.pop(name)) for name in named}
     body = Body(settings.pop("body", ""))
     reader = take_mapping("http", settings)
     no_more_settings("http", settings, f"header.NAME, body, {', '.join(FIELDS)}")
@@ -134,15 +129,18 @@ class Body:
 
     def __init__(self, text: str = "") -> None:
         self._expression = compile_expression("http", "body", text) if text else None
-        if self._expression is not None and _result(self._expression, ALONE) is None:
+        alone = self._tried(ALONE)
+        if alone == b"null":
             names = "question, k, id, history and messages"
             raise UsageError(f"http target: body is `{text}`, which gives nothing; choose from {names}")
-
-    @property
-    def takes_history(self) -> bool:
+        self.takes_history = alone != self._tried(WITH_HISTORY)
         """True if the body depends on the turns before the question."""
-        one = self._expression
-        return one is None or _result(one, ALONE) != _result(one, WITH_HISTORY)
+
+    def _tried(self, question: Question) -> bytes:
+        try:
+            return self.content(question, 5)
+        except InvalidResponseError:  # reported when a question is asked
+            return b""
 
     def content(self, question: Question, k: int) -> bytes:
         """Return the JSON to post.
@@ -150,28 +148,13 @@ class Body:
         Raises:
             InvalidResponseError: the expression cannot be applied to this question.
         """
-        fields = _fields(question, k)
+        *history, _ = messages = question.messages
+        body: dict[str, Any] = {"question": question.question, "k": k, "id": question.id}
         if self._expression is not None:
-            body = self._expression.find(fields)
-        else:
-            body = {name: value for name, value in fields.items() if name != "messages" and value != []}
+            body = self._expression.find(body | {"history": history, "messages": messages})
+        elif history:
+            body["history"] = history
         return json.dumps(body, ensure_ascii=False).encode()
-
-
-def _fields(question: Question, k: int) -> dict[str, Any]:
-    """Return the fields that a body may use."""
-    messages = question.messages
-    asked = {"question": question.question, "k": k, "id": question.id}
-    return asked | {"history": messages[:-1], "messages": messages}
-
-
-def _result(expression: Expression, question: Question) -> Any:
-    from jmespath.exceptions import JMESPathError
-
-    try:
-        return expression.search(_fields(question, 5))
-    except (JMESPathError, *ODD):  # reported when a question is asked
-        return "?"
 
 
 class HttpTarget(Target):
@@ -254,10 +237,24 @@ class HttpTarget(Target):
 
     def _client(self) -> httpx2.AsyncClient:
         """Return the client of the running loop."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._clients:
-            self._clients[loop] = _new_client(self._headers)
-        return self._clients[loop]
+        from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+        import httpx2
+
+        if client := self._clients.get(loop := asyncio.get_running_loop()):
+            return client
+        headers = httpx2.Headers({"User-Agent": "evaltrack", "Accept": "application/json"})
+        headers.update({"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"})
+        headers.update(self._headers)
+        self._clients[loop] = client = httpx2.AsyncClient(
+            headers=headers,
+            # a cookie would share state between questions
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+            # the run loop limits the number of concurrent questions
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS),
+        )
+        return client
 
     def _mask(self, text: str) -> str:
         """Mask the values of headers and queries, which a server may send back."""
@@ -274,24 +271,6 @@ class HttpTarget(Target):
             return f"cannot connect to {_origin(self._url)}: {_root(error)}; is the server running?"
         message = excerpt(str(error).encode("utf-8", "replace"), self._mask)
         return f"the server closed the connection, or does not speak HTTP: {message or type(error).__name__}"
-
-
-def _new_client(headers: dict[str, str]) -> httpx2.AsyncClient:
-    from http.cookiejar import CookieJar, DefaultCookiePolicy
-
-    import httpx2
-
-    all_headers = httpx2.Headers({"User-Agent": "evaltrack", "Accept": "application/json"})
-    all_headers.update({"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"})
-    all_headers.update(headers)
-    return httpx2.AsyncClient(
-        headers=all_headers,
-        # a cookie would share state between questions
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-        # the run loop limits the number of concurrent questions
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS),
-    )
 
 
 async def _read(response: httpx2.Response, limit: int) -> bytes:

@@ -117,8 +117,16 @@ def take_mapping(kind: str, settings: dict[str, str]) -> ResponseReader:
     Raises:
         UsageError: one of them is not JMESPath.
     """
-    expressions = {name: settings.pop(name) for name in FIELDS if name in settings}
-    return ResponseReader(compile_expression(kind, name, text) for name, text in expressions.items())
+    return ResponseReader(take_expressions(kind, FIELDS, settings))
+
+
+def take_expressions(kind: str, names: Iterable[str], settings: dict[str, str]) -> dict[str, Expression]:
+    """Take the settings with these names out of `settings`, and return them compiled, by name.
+
+    Raises:
+        UsageError: one of them is not JMESPath.
+    """
+    return {name: compile_expression(kind, name, settings.pop(name)) for name in names if name in settings}
 
 
 def excerpt(raw: bytes, mask: Callable[[str], str] = str, limit: int = EXCERPT, *, end: bool = False) -> str:
@@ -141,8 +149,8 @@ def _first_line(error: Exception) -> str:
 class ResponseReader:
     """Reads JSON as a `Response`, with the fields mapped by expressions, or unmapped without expressions."""
 
-    def __init__(self, expressions: Iterable[Expression] = ()) -> None:
-        self._expressions = {expression.name: expression for expression in expressions}
+    def __init__(self, expressions: Mapping[str, Expression] | None = None) -> None:
+        self._expressions = expressions or {}
         self._maps_sources = not self._expressions.keys().isdisjoint(SOURCE_FIELDS)
 
     @property

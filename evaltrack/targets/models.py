@@ -26,13 +26,13 @@ from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
+from evaltrack.targets.libraries import chat_fields
 from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, take_mapping
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.processes import Order, Pool
 from evaltrack.targets.python import Call, memory_bytes, worker_count
-from evaltrack.targets.responses import FIELDS, as_response
+from evaltrack.targets.responses import FIELDS, as_response, plain_item
 from evaltrack.targets.threads import in_thread
-from evaltrack.targets.traces import texts_in
 from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
 
@@ -117,19 +117,11 @@ def serving(place: str) -> Service:
         call = Call.model_validate_json(payload)
         output = await predict(call.question.question, call.k, call.question.messages)
         try:
-            return json.dumps(output, allow_nan=False, default=_plain).encode()
+            return json.dumps(output, allow_nan=False, default=plain_item).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidResponseError(f"cannot be written as JSON: {error}") from None
 
     return Service(answer)
-
-
-def _plain(value: object) -> object:
-    """Convert numpy numbers and arrays, and pydantic records, to JSON data."""
-    for name in ("tolist", "model_dump", "to_dict"):
-        if callable(convert := getattr(value, name, None)):
-            return convert()
-    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def response_of(output: Any) -> Response:
@@ -144,26 +136,4 @@ def response_of(output: Any) -> Response:
         return as_response(output)
     extra = output.get("custom_outputs")
     own = {name: extra[name] for name in FIELDS if name in extra} if isinstance(extra, Mapping) else {}
-    fields: dict[str, Any] = {
-        "answer": "".join(texts_in(output)) or None,
-        "tool_calls": [*_tool_calls(output)] or None,
-        "usage": output.get("usage"),
-        "model": output.get("model"),
-        "sources": output.get("sources"),
-    }
-    return as_response({name: value for name, value in (fields | own).items() if value is not None})
-
-
-def _tool_calls(output: Mapping[str, Any]) -> list[Any]:
-    """Return the tool calls in a chat completion, the messages of an agent or output items."""
-    choices = output.get("choices")
-    items = [each.get("message") for each in choices if isinstance(each, Mapping)] if isinstance(choices, list) else []
-    for name in ("messages", "output"):
-        items += output[name] if isinstance(output.get(name), list) else []
-    calls: list[Any] = []
-    for item in items:
-        if isinstance(item, Mapping) and item.get("type") == "function_call":
-            calls.append({"name": item.get("name"), "arguments": item.get("arguments")})
-        elif isinstance(item, Mapping) and isinstance(item.get("tool_calls"), list):
-            calls += item["tool_calls"]
-    return calls
+    return as_response({name: value for name, value in (chat_fields(output) | own).items() if value is not None})

@@ -19,7 +19,7 @@ from evaltrack.judges.client import LLM, MAX_CONCURRENCY
 from evaltrack.judges.server import NO_KEY, ModelServer, has_server
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
-from evaltrack.targets import no_more_settings
+from evaltrack.targets import no_more_settings, number_in
 
 SYSTEM = "Answer the question in a few sentences. If you do not know the answer, say that you do not know."
 SETTINGS = "system, temperature, max_completion_tokens"
@@ -68,20 +68,14 @@ def _sampling_of(place: str, settings: dict[str, str]) -> tuple[str, float | Non
     system, temperature = settings.pop("system", SYSTEM), settings.pop("temperature", "")
     longest = settings.pop("max_completion_tokens", "")
     no_more_settings("openai", settings, SETTINGS)
-    warmth = _temperature(place, temperature) if temperature else None
+    warmth = number_in(temperature, 0, HOTTEST) if temperature else None
+    if temperature and warmth is None:
+        raise UsageError(
+            f"openai target `{place}`: temperature is `{temperature}`; write a number from 0 to {HOTTEST:g}"
+        )
     if longest and not (longest.isdecimal() and int(longest) > 0):
         raise UsageError(f"openai target `{place}`: max_completion_tokens is `{longest}`; write a whole number above 0")
     return system, warmth, int(longest) if longest else None
-
-
-def _temperature(place: str, text: str) -> float:
-    try:
-        warmth = float(text)
-    except ValueError:
-        warmth = -1.0
-    if not 0 <= warmth <= HOTTEST:
-        raise UsageError(f"openai target `{place}`: temperature is `{text}`; write a number from 0 to {HOTTEST:g}")
-    return warmth
 
 
 class OpenAITarget(Target):
@@ -119,7 +113,10 @@ class OpenAITarget(Target):
         Raises:
             AnswerError: the model gave no answer.
         """
-        messages = [_as_sent(each) for each in question.messages]
+        messages = [
+            {"role": "user", "content": TOOL_RESULT + each["content"]} if each["role"] == "tool" else each
+            for each in question.messages
+        ]
         if messages[0]["role"] != "system":
             messages.insert(0, {"role": "system", "content": self._system})
         answer = await self._llm.ask(messages)
@@ -128,9 +125,3 @@ class OpenAITarget(Target):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._llm.aclose()
-
-
-def _as_sent(message: dict[str, str]) -> dict[str, str]:
-    if message["role"] != "tool":
-        return message
-    return {"role": "user", "content": TOOL_RESULT + message["content"]}

@@ -18,8 +18,8 @@ JMESPath: those of `evaltrack.targets.mapping`, and these.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, isnan, nan
 from pathlib import Path
@@ -43,12 +43,12 @@ from evaltrack.records.json_text import (
 from evaltrack.system.files import content_digest
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text
-from evaltrack.targets.mapping import FIELDS, Expression, ResponseReader, compile_expression, take_mapping
+from evaltrack.targets.mapping import FIELDS, Expression, ResponseReader, take_expressions, take_mapping
 from evaltrack.targets.responses import FIELDS as RESPONSE_FIELDS
-from evaltrack.targets.responses import as_response, with_contexts
+from evaltrack.targets.responses import as_response, packed, unpacked, with_contexts
 
-OWN = ("id", "question", "error")
-SETTINGS = ("rows", *OWN, *FIELDS)
+OWN = ("rows", "id", "question", "error")
+SETTINGS = (*OWN, *FIELDS)
 SPREAD = "holds an object over several lines; write each response on one line, or name their list with `rows=`"
 
 ANSWERS = ("answer", "sources", "abstained", "tool_calls")
@@ -60,108 +60,25 @@ MAX_LINE_BYTES = 16 << 20
 NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 
 
-class JsonLines:
-    """A file with one response per line; a line is read again when its question is asked."""
-
-    where = "on line"
-    """The words before the number of a response in a message."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._stamp = path, _stamp(path)
-
-    @property
-    def is_unchanged(self) -> bool:
-        """True if size and time of the file are as they were when it was opened."""
-        return _stamp(self._path) == self._stamp
-
-    def __iter__(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield number (from 1), offset and text of each line that is not blank."""
-        return numbered_lines(self._path)
-
-    def shown(self, number: int) -> str:
-        """Return the file and the number of a response, for messages."""
-        return f"{self._path}:{number}"
-
-    def at(self, offset: int) -> bytes:
-        """Return the line that begins at an offset."""
-        with self._path.open("rb") as file:
-            file.seek(offset)
-            return file.readline().removeprefix(b"\xef\xbb\xbf").strip()
-
-    def value(self, raw: bytes) -> Any:
-        """Return the JSON value of a line.
-
-        Raises:
-            InvalidJsonError: it is not JSON, or one of its objects has a key twice.
-        """
-        value = parsed(raw, read=from_program)
-        refuse_repeats(raw, value)
-        return value
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns
-
-
-class JsonItems:
-    """A list in a JSON file, held in memory: the whole file, or the list that the expression `rows` finds.
-
-    Raises:
-        UsageError: the file is not JSON, or the expression finds no list.
-    """
-
-    where = "in item"
-    is_unchanged = True
-
-    def __init__(self, path: Path, rows: Expression | None) -> None:
-        self._path = path
-        try:
-            whole = parsed(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_nan=True, read=from_program)
-            items = rows.find(whole) if rows else whole
-        except (InvalidJsonError, InvalidResponseError) as error:
-            raise UsageError(f"recorded target {path}: {error}") from None
-        if not isinstance(items, list):
-            raise UsageError(f"recorded target {path}: `rows` finds {kind_of(items)}; it must be a list")
-        self._items = items
-
-    def __iter__(self) -> Iterator[tuple[int, int, Any]]:
-        """Yield number (from 1), position (from 0) and value of each item."""
-        return ((place + 1, place, item) for place, item in enumerate(self._items))
-
-    def shown(self, number: int) -> str:
-        """Return the file and the number of an item, for messages."""
-        return f"{self._path}: item {number}"
-
-    def at(self, place: int) -> Any:
-        """Return the item at a position."""
-        return self._items[place]
-
-    def value(self, item: Any) -> Any:
-        """Return the item unchanged."""
-        return item
-
-
 def open_recorded(place: str, settings: dict[str, str]) -> Target:
-    """Check the whole file and index it by question.
+    """Check the whole file and hold its responses.
 
     Raises:
         UsageError: it cannot be read, or settings or responses are wrong; all bad responses are listed.
     """
     path, is_mapped, has_settings = Path(place), not settings.keys().isdisjoint(FIELDS), bool(settings)
-    rows = compile_expression("recorded", "rows", settings.pop("rows")) if "rows" in settings else None
-    own: dict[str, Expression] = {
-        name: compile_expression("recorded", name, settings.pop(name)) for name in OWN if name in settings
-    }
+    own = take_expressions("recorded", OWN, settings)
     mapping = take_mapping("recorded", settings) if is_mapped else None
     no_more_settings("recorded", settings, ", ".join(SETTINGS))
     start = _first_line(path)
+    reader, rows = RowReader(own, mapping), own.get("rows")
     if rows or start.startswith(b"["):
-        return RecordedResponses(path, JsonItems(path, rows), mapping, own)
+        return RecordedResponses(path, enumerate(_items(path, rows), start=1), reader, is_list=True)
     if start.startswith(b"{"):
         if open_kind(start) and start.endswith((b"{", b"[", b",")):
             raise UsageError(f"recorded target {path}: {SPREAD}")
-        return RecordedResponses(path, JsonLines(path), mapping, own)
+        lines = ((number, _value(raw)) for number, raw in _lines(path))
+        return RecordedResponses(path, lines, reader, is_list=False)
     if has_settings:
         raise UsageError(f"recorded target {path}: is not JSON, so settings cannot find anything in it")
     return TrecRun(path)
@@ -172,17 +89,90 @@ def _first_line(path: Path) -> bytes:
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise UsageError(f"recorded target {path}: is not a regular file (a pipe?); save it, it is read twice")
-        start = next((text for _, _, text in numbered_lines(path)), None)
+        start = next((text for _, text in _lines(path)), b"")
     except OSError as error:
-        raise UsageError(
-            f"recorded target {path}: cannot be read: {error.strerror}; name a file of responses",
-            guide=Guide.RECORDED,
-        ) from None
-    if start is None:
-        raise UsageError(f"recorded target {path}: is empty; write one JSON object a line, or a TREC run")
-    if words := other_encoding(start):
+        what = f"recorded target {path}: cannot be read: {error.strerror}; name a file of responses"
+        raise UsageError(what, guide=Guide.RECORDED) from None
+    words = "" if start else "is empty; write one JSON object a line, or a TREC run"
+    if words := words or other_encoding(start):
         raise UsageError(f"recorded target {path}: {words}")
     return start
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield number (from 1) and text of each line that is not blank."""
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(MAX_LINE_BYTES):
+            number += 1
+            if len(raw) == MAX_LINE_BYTES:
+                raise UsageError(f"{path}:{number}: is longer than {MAX_LINE_BYTES:,} bytes; shorten the response")
+            if text := (raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw).strip():
+                yield number, text
+
+
+def _items(path: Path, rows: Expression | None) -> list[Any]:
+    """Return the list in a JSON file: the whole file, or the list that the expression `rows` finds.
+
+    Raises:
+        UsageError: the file is not JSON, or the expression finds no list.
+    """
+    try:
+        whole = parsed(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_nan=True, read=from_program)
+        items = rows.find(whole) if rows else whole
+    except (InvalidJsonError, InvalidResponseError) as error:
+        raise UsageError(f"recorded target {path}: {error}") from None
+    if not isinstance(items, list):
+        raise UsageError(f"recorded target {path}: `rows` finds {kind_of(items)}; it must be a list")
+    return items
+
+
+def _value(raw: bytes) -> Any:
+    """Return the JSON value of a line, or (not raised) the error that says why it has none."""
+    try:
+        value = parsed(raw, read=from_program)
+        refuse_repeats(raw, value)
+    except InvalidJsonError as error:
+        return error
+    return value
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Reads JSON objects as responses to questions.
+
+    Attributes:
+        own: Expressions for `id` or `question`, and `error`, if they have other names.
+        mapping: Finds the fields of a response in another tool's objects; None if the objects are responses.
+    """
+
+    own: Mapping[str, Expression]
+    mapping: ResponseReader | None
+
+    def fields(self, value: Any) -> tuple[str, dict[str, Any]]:
+        """Return the key of an object, and its fields: those of a response, or an `error`.
+
+        Raises:
+            ValueError: it cannot be read; the message says why.
+        """
+        if isinstance(value, ValueError):
+            raise value
+        if not isinstance(value, dict):
+            raise InvalidResponseError(f"is {kind_of(value)}; a response is a JSON object")
+        fields = dict(value)
+        key = self._key(fields)
+        if found := self.own.get("error"):
+            fields["error"] = found.find(fields) or None
+        return key, fields if fields.get("error") is not None or not self.mapping else self.mapping.fields(fields)
+
+    def _key(self, fields: dict[str, Any]) -> str:
+        if asked := self.own.get("question"):
+            text = asked.find(fields)
+            if not isinstance(text, str) or not text.strip():
+                raise InvalidResponseError(f"question: `{asked.text}` finds no text")
+            return text_key(text)
+        key = self.own.get("id")
+        return take_id({"id": key.find(fields)} if key else fields, "answered")
 
 
 class RecordedResponses(Target):
@@ -190,120 +180,84 @@ class RecordedResponses(Target):
 
     Args:
         path: The file, for messages.
-        file: Its content.
-        mapping: Finds the fields of a response in another tool's objects; None if the objects are responses.
-        own: Expressions for `id` or `question`, and `error`, if they have other names.
+        values: Its values or errors, each with its number (from 1).
+        reader: Reads a value.
+        is_list: True if the values are the items of a list, not lines.
     """
 
     takes_history: bool = True
     """The system was given the turns when it was asked, so nothing is left out here."""
     answers_at_once: bool = True
+    recording: str = ""
 
-    def __init__(
-        self, path: Path, file: JsonLines | JsonItems, mapping: ResponseReader | None, own: Mapping[str, Expression]
-    ) -> None:
-        self._path, self._file, self._mapping, self._own = path, file, mapping, own
-        self._places: dict[str, tuple[int, int]] = {}
-        problems, found = list[str](), set[str]()
-        for number, place, raw in file:
+    def __init__(self, path: Path, values: Iterable[tuple[int, Any]], reader: RowReader, *, is_list: bool) -> None:
+        self.recording = content_digest(path)
+        self._path, self._pairs_by_id = path, "question" not in reader.own
+        self._packed: dict[str, bytes] = {}
+        problems, found, numbers = list[str](), set[str](), dict[str, int]()
+        for number, value in values:
+            place = f"{path}: item {number}" if is_list else f"{path}:{number}"
             try:
-                key, fields = self._read(raw)
-                with suppress(FailedElsewhereError):
-                    self._outcome(fields)
+                key, fields = reader.fields(value)
+                content = packed(_outcome(dict(fields)))
             except ValueError as error:
-                problems.append(f"{file.shown(number)}: {error}")
+                problems.append(f"{place}: {error}")
                 continue
             found.update(name for name, item in fields.items() if item is not None)
-            first, _ = self._places.setdefault(key, (number, place))
-            if first != number:
+            self._packed.setdefault(key, content)
+            if (first := numbers.setdefault(key, number)) != number:
                 whose = f"id `{key}`" if self._pairs_by_id else f"question `{key[:60]}`"
-                problems.append(
-                    f"{file.shown(number)}: {whose} is recorded {file.where} {first} already; keep one of them"
-                )
-        optional = mapping.optional if mapping and not problems else ()
+                where = "in item" if is_list else "on line"
+                problems.append(f"{place}: {whose} is recorded {where} {first} already; keep one of them")
+        optional = reader.mapping.optional if reader.mapping and not problems else ()
         nowhere = [each for each in optional if each.name not in found]
         problems += [f"{path}: {each.name}: `{each.text}` finds nothing in any response" for each in nowhere]
         if problems:
             raise BadLinesError(problems, guide=Guide.RESPONSES)
 
-    @property
-    def _pairs_by_id(self) -> bool:
-        return "question" not in self._own
-
-    def _read(self, raw: Any) -> tuple[str, dict[str, Any]]:
-        """Return the key of an object, and its fields: those of a response, or an `error`.
-
-        Raises:
-            ValueError: it cannot be read; the message says why.
-        """
-        value = self._file.value(raw)
-        if not isinstance(value, dict):
-            raise InvalidResponseError(f"is {kind_of(value)}; a response is a JSON object")
-        fields = dict(value)
-        key = self._key(fields)
-        if found := self._own.get("error"):
-            fields["error"] = found.find(fields) or None
-        if fields.get("error") is not None or self._mapping is None:
-            return key, fields
-        return key, self._mapping.fields(fields)
-
-    def _key(self, fields: dict[str, Any]) -> str:
-        if asked := self._own.get("question"):
-            text = asked.find(fields)
-            if not isinstance(text, str) or not text.strip():
-                raise InvalidResponseError(f"question: `{asked.text}` finds no text")
-            return text_key(text)
-        key = self._own.get("id")
-        return take_id({"id": key.find(fields)} if key else fields, "answered")
-
-    def _outcome(self, fields: dict[str, Any]) -> Response | FailedElsewhereError:
-        """Return the response in the fields, or the failure that was recorded instead.
-
-        Raises:
-            InvalidResponseError: the fields are empty or unreadable.
-        """
-        if (error := fields.pop("error", None)) is None:
-            return _response_of(fields)
-        if not error or (isinstance(error, str) and not error.strip()):
-            what = kind_of(error) if isinstance(error, bool | int | float) else "empty"
-            raise InvalidResponseError(f"`error` is {what}; write why there was no response, or remove it")
-        return FailedElsewhereError(f"the file recorded: {error_text(error)}")
-
     def note_on_other_questions(self, golden: Collection[str]) -> str:
         """Return a note on responses to no question of the golden set."""
-        others = [key for key in self._places if key not in golden] if self._pairs_by_id else []
+        others = [key for key in self._packed if key not in golden] if self._pairs_by_id else []
         return strangers_note(self._path, "responses", others)
-
-    @property
-    def recording(self) -> str:
-        """The digest of the file."""
-        return content_digest(self._path)
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         """Return the recorded response of the question.
 
         Raises:
             FailedElsewhereError: a failure was recorded.
-            NotRecordedError: the question has no response, or the file was changed.
+            NotRecordedError: the question has no response.
         """
-        key = question.id if self._pairs_by_id else text_key(question.question)
-        if key not in self._places:
+        content = self._packed.get(question.id if self._pairs_by_id else text_key(question.question))
+        if content is None:
             raise NotRecordedError(f"no response in {self._path}")
-        if not self._file.is_unchanged:
-            raise NotRecordedError(f"{self._path} was changed during the run; run again")
-        outcome = self._outcome(self._read(self._file.at(self._places[key][1]))[1])
-        if isinstance(outcome, FailedElsewhereError):
-            raise outcome
-        return outcome
+        return unpacked(content)
 
 
-def _response_of(fields: dict[str, Any]) -> Response:
+def _outcome(fields: dict[str, Any]) -> Response | FailedElsewhereError:
+    """Return the response in the fields, or the failure that was recorded instead.
+
+    Raises:
+        InvalidResponseError: the fields are empty or unreadable.
+    """
+    if (error := fields.pop("error", None)) is None:
+        try:
+            return _response_of(fields)
+        except FailedElsewhereError as failure:
+            return failure
+    if not error or (isinstance(error, str) and not error.strip()):
+        what = kind_of(error) if isinstance(error, bool | int | float) else "empty"
+        raise InvalidResponseError(f"`error` is {what}; write why there was no response, or remove it")
+    return FailedElsewhereError(f"the file recorded: {error_text(error)}")
+
+
+def _response_of(fields: Mapping[str, Any]) -> Response:
     """Return the response of these fields.
 
     Raises:
+        FailedElsewhereError: they say that the target failed.
         InvalidResponseError: they are no response, or empty.
     """
-    fields = dict(with_contexts(fields))
+    fields = with_contexts(fields)
     if all(fields.get(name) is None for name in ANSWERS):
         meant = next((name for name in fields if name not in RESPONSE_FIELDS and near_names(name, ANSWERS)), None)
         raise InvalidResponseError(unknown_field(meant, ANSWERS) if meant else NO_RESPONSE)
@@ -329,12 +283,13 @@ class TrecRun(Target):
     notes: Sequence[str] = ()
     takes_history: bool = True
     answers_at_once: bool = True
+    recording: str = ""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self.recording = path, content_digest(path)
         by_query: dict[str, list[_Line]] = {}
         problems: list[str] = []
-        for number, _, raw in numbered_lines(path):
+        for number, raw in _lines(path):
             try:
                 query, line = _trec_line(raw)
             except ValueError as error:
@@ -351,12 +306,10 @@ class TrecRun(Target):
             self._ranked[query] = tuple(Source(chunk_id=line.document, score=line.score) for line in ranked)
             unlike += [] if by_rank else [query]
         self._forms = {plain_form(query): query for query in by_query}
-        self.notes = [_disagreement(path, unlike, len(by_query))] if unlike else []
-
-    @property
-    def recording(self) -> str:
-        """The digest of the file."""
-        return content_digest(self._path)
+        if unlike:
+            which = f"query `{unlike[0]}`" if len(unlike) == 1 else f"{len(unlike)} queries, `{unlike[0]}` first"
+            decided = "the scores decide, ties by document id, as in trec_eval"
+            self.notes = [f"{path}: ranks and scores disagree in {which}, of {len(by_query)}; {decided}"]
 
     def note_on_other_questions(self, golden: Collection[str]) -> str:
         """Return a note on queries that are no question of the golden set."""
@@ -372,20 +325,6 @@ class TrecRun(Target):
             wrong, right = told_apart(self._forms[form], question.id)
             raise NotRecordedError(f"no response in {self._path}; it has `{wrong}`: write `{right}`")
         return Response(sources=self._ranked.get(question.id, ()))
-
-
-def numbered_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield line number (from 1), byte offset and text of each line that is not blank."""
-    with path.open("rb") as file:
-        offset = number = 0
-        while raw := file.readline(MAX_LINE_BYTES):
-            number += 1
-            if len(raw) == MAX_LINE_BYTES:
-                raise UsageError(f"{path}:{number}: is longer than {MAX_LINE_BYTES:,} bytes; shorten the response")
-            text = raw.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else raw.strip()
-            if text:
-                yield number, offset, text
-            offset += len(raw)
 
 
 def _trec_line(raw: bytes) -> tuple[str, _Line]:
@@ -408,6 +347,13 @@ def _trec_line(raw: bytes) -> tuple[str, _Line]:
     return query, line
 
 
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return nan
+
+
 def _ranking(lines: list[_Line]) -> tuple[list[_Line], bool]:
     """Return the documents of a query, best first, and True if ranks and scores agree.
 
@@ -418,16 +364,3 @@ def _ranking(lines: list[_Line]) -> tuple[list[_Line], bool]:
     by_rank = sorted(by_score, key=lambda line: line.rank)
     agree = all(one.score >= other.score for one, other in pairwise(by_rank))
     return (by_rank, True) if agree else (by_score, False)
-
-
-def _disagreement(path: Path, queries: list[str], of: int) -> str:
-    which = f"query `{queries[0]}`" if len(queries) == 1 else f"{len(queries)} queries, `{queries[0]}` first"
-    decided = "the scores decide, ties by document id, as in trec_eval"
-    return f"{path}: ranks and scores disagree in {which}, of {of}; {decided}"
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return nan

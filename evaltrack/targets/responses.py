@@ -1,8 +1,7 @@
 """Reads the return value of a target, in its short or long form, as a `Response`.
 
-Usage may have any form of `evaltrack.records.response`. Results, documents and nodes may be objects of LangChain,
-LangGraph, LlamaIndex, Haystack and OpenAI's client, none of which is imported: an object belongs to a library if its
-class or one of its bases was defined there. Unknown fields are not read; the response names them.
+Usage may have any form of `evaltrack.records.response`. Results, documents and nodes may be those of libraries
+(`evaltrack.targets.libraries`). Unknown fields are not read; the response names them.
 
 Tool calls are names, our own fields, or in the form of OpenAI, Anthropic, LangChain or DeepEval. OpenAI's arguments
 are JSON in a text. Arguments that are no JSON object, which models write sometimes, are kept as text under `UNREAD`.
@@ -11,20 +10,22 @@ are JSON in a text. Arguments that are no JSON object, which models write someti
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from math import isnan
 from typing import Any
+from zlib import compress, decompress
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaltrack.records import Response, Source
-from evaltrack.records.base import as_key, without_halves
+from evaltrack.records.base import without_halves
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.json_text import MAX_DEPTH, kind_of, too_deep
 from evaltrack.records.response import plain, read_usage, unread_counts
-from evaltrack.targets.failures import InvalidResponseError, refuse_error
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, refuse_error
+from evaltrack.targets.libraries import response_fields, source_fields
 
 MAX_ITEMS = 10_000
 """Maximum sources or tool calls of one response: ten times the largest k, and small enough for many responses."""
@@ -43,6 +44,9 @@ FAILED = ("error", "failed", "failure")
 
 CLOSE = 0.8
 """Similarity (0 to 1) to the name of a missing field from which another name counts as a typo."""
+
+FAILURE = b"F"
+"""The first byte of a packed failure; no JSON object begins with it."""
 
 UNREAD = "unread"
 """The key of tool arguments that are no JSON object."""
@@ -72,6 +76,25 @@ def as_response(value: object) -> Response:
     except RecursionError:
         raise InvalidResponseError("is nested too deep") from None
     return response
+
+
+def packed(outcome: Response | FailedElsewhereError) -> bytes:
+    """Return a response or failure in little memory, for a target that holds very many."""
+    if isinstance(outcome, Response):
+        return compress(outcome.model_dump_json(exclude_defaults=True).encode(), 1)
+    return compress(FAILURE + str(outcome).encode("utf-8", "replace"))
+
+
+def unpacked(content: bytes) -> Response:
+    """Return a packed response.
+
+    Raises:
+        FailedElsewhereError: it is a failure.
+    """
+    text = decompress(content)
+    if text.startswith(FAILURE):
+        raise FailedElsewhereError(text.removeprefix(FAILURE).decode())
+    return Response.model_validate_json(text)
 
 
 def as_source(value: object, place: str = "", unread: list[str] | None = None) -> Source:
@@ -224,7 +247,7 @@ def _as_json(value: object, place: str) -> Any:
         InvalidResponseError: they cannot be written as JSON, so a row could not store them.
     """
     try:
-        text = json.dumps(value, allow_nan=False, default=_plain_item, ensure_ascii=False)
+        text = json.dumps(value, allow_nan=False, default=plain_item, ensure_ascii=False)
         made = from_json(without_halves(text))
     except (TypeError, ValueError) as error:
         raise InvalidResponseError(f"{place}: cannot be stored as JSON: {error}") from None
@@ -233,7 +256,8 @@ def _as_json(value: object, place: str) -> Any:
     return made
 
 
-def _plain_item(value: object) -> object:
+def plain_item(value: object) -> object:
+    """Return a value that JSON does not know as one that it does; for `json.dumps`."""
     item = plain(value)
     if item is value and not isinstance(value, Mapping):
         raise TypeError(f"it holds {type(value).__name__}")
@@ -272,176 +296,3 @@ def _at(place: str, name: object) -> str:
 def _without_numbers(place: str) -> str:
     """Return ``sources`` for ``sources.0``: unread fields are the same in all of them."""
     return ".".join(part for part in place.split(".") if not part.isdecimal())
-
-
-TITLES = ("title", "source", "file_name", "file_path", "filename", "name")
-SCORES = ("score", "relevance_score")
-
-Fields = dict[str, Any]
-
-
-def source_fields(value: Any) -> Fields | None:
-    """Return the fields of a source in a library's document or node, or in its JSON; None if it is no source.
-
-    LangChain and MLflow have `page_content` and `metadata`, Databricks `content` and `doc_uri`, Haystack `content` and
-    `meta`, OpenAI the result of a file search.
-    """
-    if isinstance(value, tuple) and len(value) == 2 and (found := source_fields(value[0])):
-        return found | {"score": float(value[1])}
-    if "llama_index" in _libraries(value) and hasattr(value, "get_content"):
-        node = getattr(value, "node", value)
-        return _source(node.get_content(), node.metadata, node.node_id, getattr(value, "score", None))
-    held = plain(value)
-    if not isinstance(held, Mapping):
-        return None
-    if "file_id" in held and "filename" in held:
-        named = {"title": held["filename"]} | (held.get("attributes") or {})
-        return _source(held.get("text"), named, held["file_id"], held.get("score"))
-    if "page_content" not in held and not ("content" in held and held.keys() & {"meta", "doc_uri"}):
-        return None
-    metadata = held.get("metadata") if "page_content" in held else held.get("meta", held)
-    return _source(held.get("page_content", held.get("content")), metadata, held.get("id"), held.get("score"))
-
-
-def response_fields(value: object) -> Fields | None:
-    """Return the fields of a response in a library's result; None if it is no such result."""
-    if isinstance(value, Mapping):
-        return _of_mapping(value)
-    libraries = _libraries(value)
-    return next((read(value) for library, read in _READERS.items() if library in libraries), None)
-
-
-def _libraries(value: object) -> set[str]:
-    """Return the packages that define the class of `value` and its bases."""
-    return {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
-
-
-def _source(text: object, metadata: object, own_id: object, score: object = None) -> Fields:
-    """Return the fields of a source; `doc_uri` is its id if it has none, and its URL if it is a link."""
-    held: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
-    place = held.get("doc_uri")
-    ids = (as_key(each) for each in (held.get("chunk_id"), held.get("id"), own_id, place))
-    return {
-        "chunk_id": next((each for each in ids if isinstance(each, str) and each.strip()), None),
-        "text": text,
-        "score": score if score is not None else next((held[name] for name in SCORES if name in held), None),
-        "title": _first(held, TITLES),
-        "url": _first(held, ("url",)) or (place if isinstance(place, str) and "://" in place else None),
-    }
-
-
-def _first(metadata: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    return next((item for name in names if isinstance(item := metadata.get(name), str) and item), None)
-
-
-def _of_mapping(value: Mapping[Any, Any]) -> Fields | None:
-    """Return the fields of a chain's or a graph's result, or of a pipeline's results by component."""
-    messages = value.get("messages")
-    if isinstance(messages, Sequence) and messages and "langchain_core" in _libraries(messages[-1]):
-        return _conversation(messages)
-    for sources in ("context", "source_documents"):
-        found = value.get(sources)
-        if isinstance(found, Sequence) and not isinstance(found, str) and all(map(source_fields, found)):
-            others = {name: value.get(name) for name in ("tool_calls", "usage", "model")}
-            return {"answer": value.get("answer", value.get("result")), "sources": found, **others}
-    parts = [part for part in value.values() if isinstance(part, Mapping)]
-    return _pipeline(parts) if parts and len(parts) == len(value) else None
-
-
-def _pipeline(parts: Iterable[Mapping[str, Any]]) -> Fields | None:
-    """Return the fields from a pipeline's components; the last component with documents counts."""
-    fields: Fields = {}
-    for part in parts:
-        for name in ("answers", "replies"):
-            if isinstance(items := part.get(name), list) and items:
-                read = {"answer": items[0]} if isinstance(items[0], str) else _haystack(items[0])
-                fields |= {field: item for field, item in (read or {}).items() if item is not None}
-        if isinstance(documents := part.get("documents"), list) and all(map(source_fields, documents)):
-            fields["sources"] = documents
-        usage = next(iter(_metadata(part)), {})
-        fields |= {name: usage[name] for name in ("usage", "model") if name in usage}
-    return fields or None
-
-
-def _metadata(part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    meta = part.get("meta")
-    yield from (each for each in (meta if isinstance(meta, list) else [meta]) if isinstance(each, Mapping))
-
-
-def _message(value: Any) -> Fields | None:
-    return _conversation([value]) if hasattr(value, "response_metadata") else None
-
-
-def _query(value: Any) -> Fields | None:
-    return {"answer": value.response, "sources": value.source_nodes} if hasattr(value, "source_nodes") else None
-
-
-def _haystack(value: Any) -> Fields | None:
-    """Return the fields of a generated answer with its documents, or of a chat message."""
-    meta = getattr(value, "meta", None) or {}
-    known = {name: meta[name] for name in ("usage", "model") if meta.get(name)}
-    if hasattr(value, "documents") and hasattr(value, "data"):
-        return {"answer": value.data, "sources": value.documents, **known}
-    if hasattr(value, "tool_calls") and hasattr(value, "text"):
-        calls = [{"name": call.tool_name, "arguments": call.arguments} for call in value.tool_calls]
-        return {"answer": value.text, "tool_calls": calls, **known}
-    return None
-
-
-def _conversation(messages: Sequence[Any]) -> Fields:
-    """Return the last model message as the answer, with the tool calls and tokens of all model messages.
-
-    Only messages after the last one of a person count.
-    """
-    people = [place for place, message in enumerate(messages) if getattr(message, "type", "") == "human"]
-    written = [each for each in messages[people[-1] + 1 if people else 0 :] if getattr(each, "type", "") == "ai"]
-    if not written:
-        return {"answer": None}
-    usages = [each.usage_metadata for each in written if getattr(each, "usage_metadata", None)]
-    text = written[-1].text
-    return {
-        "answer": str(text() if callable(text) and not isinstance(text, str) else text),
-        "tool_calls": [call for each in written for call in each.tool_calls],
-        "usage": _added(usages) if len(usages) == len(written) else None,
-        "model": written[-1].response_metadata.get("model_name"),
-    }
-
-
-def _added(usages: Sequence[Mapping[str, Any]]) -> Fields:
-    """Return the summed counts of several calls, with the details that any of them gives."""
-    total: Fields = {}
-    for usage in usages:
-        for name, item in usage.items():
-            total[name] = (
-                _added([total.get(name, {}), item]) if isinstance(item, Mapping) else total.get(name, 0) + item
-            )
-    return total
-
-
-def _openai(value: Any) -> Fields | None:
-    """Return the fields of a chat completion, or of a result of the Responses API."""
-    if hasattr(value, "output_text"):
-        return _openai_response(value)
-    if not hasattr(value, "choices"):
-        return None
-    message = value.choices[0].message
-    return {
-        "answer": message.content or message.refusal,
-        "tool_calls": message.tool_calls,
-        "usage": value.usage,
-        "model": value.model,
-    }
-
-
-def _openai_response(value: Any) -> Fields:
-    """Return the fields of a result of the Responses API; results of a file search are the sources."""
-    calls = [item for item in value.output if item.type == "function_call"]
-    searches = [item for item in value.output if item.type == "file_search_call"]
-    fields: Fields = {"answer": value.output_text, "usage": value.usage, "model": value.model}
-    fields["tool_calls"] = [{"name": call.name, "arguments": call.arguments} for call in calls]
-    if any(search.results is not None for search in searches):
-        fields["sources"] = [result for search in searches for result in search.results or ()]
-    return fields
-
-
-_READERS = {"langchain_core": _message, "llama_index": _query, "haystack": _haystack, "openai": _openai}

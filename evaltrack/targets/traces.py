@@ -16,11 +16,10 @@ the setting `take` selects. Traces that evaltrack wrote are left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
-from zlib import compress, decompress
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.importing.values import is_empty, shown, text_in
@@ -30,16 +29,14 @@ from evaltrack.records.amount import first_of
 from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError, error_text
+from evaltrack.targets.libraries import texts_in
 from evaltrack.targets.mapping import Expression, compile_expression
-from evaltrack.targets.responses import as_response, with_contexts
+from evaltrack.targets.responses import as_response, packed, unpacked, with_contexts
 from evaltrack.tracking.past_traces import PastTrace, link_traces, past_traces
 from evaltrack.tracking.store import Store, connect
 
 SETTINGS = ("filter", "take", "question", "answer", "store")
 EXAMPLES = 3
-ANSWER_KEYS = ("answer", "response", "output", "output_text", "result", "content", "text", "completion")
-FAILED, MAX_FAILURE = b"F", 2000
-"""The prefix of a failure's text, and its maximum bytes."""
 
 
 def open_traces(place: str, settings: dict[str, str]) -> Target:
@@ -91,7 +88,7 @@ class TracedAnswers(Target):
     def __init__(self, place: str, store: Store, traces: Iterable[PastTrace], reader: TraceReader, take: str) -> None:
         self._place, self._store, self._take = place, store, take
         self._packed: dict[str, bytes] = {}
-        """The content of each trace by id, the newest first: a response, or the text of a failure after `FAILED`."""
+        """The response or failure of each trace by id, the newest first."""
         self._by_text: dict[str, list[str]] = {}
         self._unread, self._running = dict[str, str](), 0
         self.used: dict[str, None] = {}
@@ -113,14 +110,13 @@ class TracedAnswers(Target):
             return
         try:
             result = reader.result(trace)
-            content = FAILED + " ".join(result.failure.split()).encode("utf-8", "replace")[:MAX_FAILURE]
-            if not result.failure:
-                response = as_response(result.fields).model_copy(update={"seconds": trace.seconds})
-                content = response.model_dump_json(exclude_defaults=True).encode()
+            failure = FailedElsewhereError(f"the trace recorded: {' '.join(result.failure.split())}")
+            seconds = {"seconds": trace.seconds}
+            content = packed(failure if result.failure else as_response(result.fields).model_copy(update=seconds))
         except (ValueError, RecursionError) as error:
             self._unread[trace.id] = str(error)[:200]
             return
-        self._packed[trace.id] = compress(content)
+        self._packed[trace.id] = content
         self._by_text.setdefault(text_key(result.question), []).append(trace.id)
 
     @property
@@ -161,10 +157,7 @@ class TracedAnswers(Target):
             FailedElsewhereError: the trace ended in an error.
             NotRecordedError: the question has no trace, or several that differ.
         """
-        content = decompress(self._packed[self._trace_of(question)])
-        if content.startswith(FAILED):
-            raise FailedElsewhereError(f"the trace recorded: {content.removeprefix(FAILED).decode('utf-8', 'replace')}")
-        return Response.model_validate_json(content)
+        return unpacked(self._packed[self._trace_of(question)])
 
     def _trace_of(self, question: Question) -> str:
         """Return the id of a question's trace."""
@@ -181,13 +174,12 @@ class TracedAnswers(Target):
         return ids[-1 if self._take == "oldest" else 0]
 
 
-def _said(packed: bytes) -> bytes:
-    """Return the content by which responses are compared: all but duration and tokens."""
-    content = decompress(packed)
-    if content.startswith(FAILED):
-        return content
-    response = Response.model_validate_json(content)
-    return response.model_copy(update={"seconds": None, "usage": None}).model_dump_json().encode()
+def _said(content: bytes) -> str:
+    """Return the text by which responses are compared: all but duration and tokens."""
+    try:
+        return unpacked(content).model_copy(update={"seconds": None, "usage": None}).model_dump_json()
+    except FailedElsewhereError as error:
+        return str(error)
 
 
 def _named(names: list[str], count: int) -> str:
@@ -291,34 +283,6 @@ def _answer(value: object, sources: Sequence[Any] | None) -> str | None:
     if not texts:
         raise ValueError(f"its outputs hold no answer but {json.dumps(value)[:80]}; say where with `answer=`")
     return "".join(texts)
-
-
-def texts_in(value: object, depth: int = 0) -> Iterator[str]:
-    """Yield the texts of an answer in the forms of chat models: a text, messages, parts of one, choices, output items.
-
-    Of a conversation it is the last message; `depth` is the nesting level.
-    """
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list) and value and depth < 8:
-        items = [each for each in value if not isinstance(each, Mapping) or _says(each)]
-        is_chat = any(isinstance(each, Mapping) and ("role" in each or each.get("type") == "message") for each in items)
-        for each in items[-1:] if is_chat else items:
-            yield from texts_in(each, depth + 1)
-    elif isinstance(value, Mapping) and depth < 8:
-        if isinstance(choices := value.get("choices"), list) and choices:
-            yield from texts_in(choices[0], depth + 1)
-            return
-        names = ("message", "messages", *ANSWER_KEYS)
-        name = next((each for each in names if not is_empty(value.get(each))), None)
-        if name is not None:
-            yield from texts_in(value[name], depth + 1)
-
-
-def _says(item: Mapping[str, Any]) -> bool:
-    """Return True if an item of a conversation is text of a person or a model, not a tool call or its result."""
-    kind, role = item.get("type", "message"), item.get("role", "assistant")
-    return kind in ("message", "text", "output_text", "ai", "human") and role in ("assistant", "ai", "user", "human")
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, int] | None:

@@ -14,7 +14,7 @@ from evaltrack.judges.llm_judge import read_reply
 from evaltrack.judges.reasoning import ReasoningJudge
 from evaltrack.judges.server import AnswerError, read_answer
 from evaltrack.records import Response, Source, Verdict
-from evaltrack.targets.mapping import ResponseReader, compile_expression
+from evaltrack.targets.mapping import ResponseReader, take_mapping
 from evaltrack.targets.responses import InvalidResponseError, as_response
 from scripts.fuzzing.reader import QUESTION, Reader, kept
 from scripts.fuzzing.seeds import RECORDED, first
@@ -48,17 +48,17 @@ def _unless_refused(read: Callable[[], dict[str, Any]]) -> None:
 
 READERS_OF_JSON = (
     ResponseReader(),
-    ResponseReader([compile_expression("http", "answer", "choices[0].message.content || answer")]),
-    ResponseReader(
-        compile_expression("http", name, text)
-        for name, text in {
+    take_mapping("http", {"answer": "choices[0].message.content || answer"}),
+    take_mapping(
+        "http",
+        {
             "sources": "docs || sources || `[]`",
             "chunk_id": "meta.key || id || chunk_id || @",
             "text": "join(' ', lines || `[]`)",
             "score": "to_number(score)",
             "prompt_tokens": "stats.in || `0`",
             "completion_tokens": "length(keys(@))",
-        }.items()
+        },
     ),
 )
 

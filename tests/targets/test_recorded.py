@@ -248,21 +248,10 @@ def test_what_was_checked_can_be_read(opened: Open) -> None:
     assert ask(target, "2").answer == "two"
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        '{"id": 2, "answer": "two"}\n{"id": 1, "answer": "one"}\n',
-        '{"id": "another", "answer": "1"}\n{"id": 2, "answer": "one"}\n',
-        "",
-    ],
-)
-def test_file_that_changes(opened: Open, tmp_path: Path, changed: str) -> None:
-    """A file that is changed during the run never gives one question the response of another."""
+def test_a_file_that_changes_is_evaluated_as_it_was_checked(opened: Open, tmp_path: Path) -> None:
     target = opened('{"id": 1, "answer": "one"}\n{"id": 2, "answer": "two"}\n')
-    (tmp_path / "recorded").write_text(changed)
-    with pytest.raises(NotRecordedError) as caught:
-        ask(target, "2")
-    assert str(caught.value) == (f"{tmp_path / 'recorded'} was changed during the run; run again")
+    (tmp_path / "recorded").write_text('{"id": 2, "answer": "one"}\n')
+    assert [ask(target, key).answer for key in "12"] == ["one", "two"]
 
 
 # What was recorded beside responses
@@ -523,13 +512,13 @@ def test_scores_rank_and_ranks_break_ties_in_any_order_of_lines(
         target = opened("\n".join(["2 Q0 x 1 9 t", *order, "2 Q0 y 2 8 t"]))
         assert ranked(ask(target)) == expected
         assert ranked(ask(target, "2")) == ["x", "y"]
-        assert getattr(target, "notes") == ([] if agree else [note])  # noqa: B009 - only some targets have any
+        assert list(target.notes) == ([] if agree else [note])
 
 
 def test_queries_whose_ranks_contradict_their_scores_are_counted(opened: Open, tmp_path: Path) -> None:
     run = "".join(f"{query} Q0 a 1 1 t\n{query} Q0 b 2 2 t\n" for query in range(300))
     target = opened(run)
-    (note,) = getattr(target, "notes")  # noqa: B009
+    (note,) = target.notes
     assert note.startswith(f"{tmp_path / 'recorded'}: ranks and scores disagree in 300 queries, `0` first, of 300; ")
 
 
@@ -570,4 +559,4 @@ def test_real_run_in_any_order(real_data: Path, opened: Open, order: str) -> Non
             found[query] = measure(question, ask(target, query), Rules(k)).scores[score]
         assert found == pytest.approx(expected, abs=5e-5)
         assert found["302"] > 0
-    assert getattr(target, "notes") == []  # noqa: B009
+    assert not target.notes
