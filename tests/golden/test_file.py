@@ -49,15 +49,14 @@ def test_a_file_that_was_changed_meanwhile_is_left(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(LINES)
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(GoldenError, match="is read-only; make it writable"):
-        write_objects(path, [], digest_of(path))
-    monkeypatch.undo()
 
     def full_disk(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(GoldenError, match="cannot be written: No space left on device"):
+        write_objects(path, [], digest_of(path))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(GoldenError, match="is read-only; make it writable"):
         write_objects(path, [], digest_of(path))
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.jsonl", LINES)]

@@ -17,7 +17,9 @@ from evaltrack.golden.lint_questions import MAX_COMPARED, check_questions, check
 from evaltrack.golden.reader import GoldenStats
 from evaltrack.golden.words import plain_form
 from evaltrack.records import Question
+from tests.files import data
 
+TABLES = data("golden.json")
 SETS = st.lists(st.frozensets(st.integers(0, 12), max_size=9), max_size=MAX_COMPARED // 3)
 A, B = {"expected_chunks": ["a"]}, {"expected_chunks": ["b"]}
 
@@ -79,36 +81,12 @@ def test_of_thousands_of_copies_not_all_pairs_are_listed() -> None:
     assert len(pairs) <= 2000 * MAX_COMPARED
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("How long may I stay?", "how long  may I stay ?"),
-        ("Why?", "why"),
-        ("What is the deposit for a hired car in Spain?", "For a hired car in Spain, what are the deposits?"),
-        ("Can I bring my dog on the night train?", "Can we bring dogs on a night train?"),
-        ("What's the fee for the visa office?", "What\N{RIGHT SINGLE QUOTATION MARK}s the fee for the visa office"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["same_questions"])
 def test_questions_in_the_same_words_are_duplicates(one: str, other: str) -> None:
     assert codes(one, other) == ["near-duplicate"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("How long may I stay?", "How long must I stay?"),
-        ("When does the visa office open?", "Where does the visa office open?"),
-        ("Can I cancel a room before the day of arrival?", "Can I cancel a room after the day of arrival?"),
-        ("Can I bring a dog on a night train?", "Can I not bring a dog on a night train?"),
-        ("What does a train from Paris to London cost?", "What does a train from London to Paris cost?"),
-        ("Is roast chicken safer than minced beef?", "Is minced beef safer than roast chicken?"),
-        ("What does a visa cost in 2023 for adults?", "What does a visa cost in 2024 for adults?"),
-        ("How do I parse large files in C++?", "How do I parse large files in C#?"),
-        ("theoretical studies of creep buckling .", "experimental studies of creep buckling ."),
-        ("How do I install the command line client on Linux?", "How do I install the command line client on Windows?"),
-        ("Is it?", "Is she?"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["other_questions"])
 def test_questions_that_only_look_alike_are_two(one: str, other: str) -> None:
     assert codes(one, other, A, B) == []
 
@@ -147,13 +125,10 @@ def test_the_same_question_may_contradict_itself(
     assert finding.message == f"asks the same as question q0 (line 1), and {words}"
 
 
-def test_each_domain_has_its_own_questions_and_every_repeat_names_the_first() -> None:
+def test_other_domains_and_other_turns_ask_something_else_and_every_repeat_names_the_first() -> None:
     assert codes("What is the deposit?", "What is the deposit?", A, {**B, "domain": "other"}) == []
     repeats = asked(*({"question": "How long may a guest stay?", **A} for _ in range(3)))
     assert [finding.message[:25] for finding in repeats] == ["asks the same as question"] * 2
-
-
-def test_after_other_turns_the_same_words_ask_something_else() -> None:
     fees, visas = ([{"role": "user", "content": text}] for text in ("And the fee?", "And the visa?"))
     question = {"question": "And for children who travel alone by train?", **A}
     told = [{**question, "history": fees}, {**question, "history": visas}, question, {**question, "history": fees}]
@@ -171,17 +146,12 @@ def test_answers_that_say_nothing(answer: str, is_empty: bool) -> None:
     assert brief(asked({"expected_answer": answer}, {"question": "q?"})) == [("empty-answer", 1)] * is_empty
 
 
-def test_an_answer_of_a_negative_is_unused() -> None:
+def test_what_is_unused_or_twice_is_named_once() -> None:
     negative = {"expected_chunks": [], "expected_answer": "?"}
     assert brief(asked(negative, {"expected_chunks": [], "question": "and?"})) == [("unused-answer", 1)]
-
-
-def test_what_is_expected_twice_is_named_once() -> None:
     repeated = [{"expected_chunks": ["a", "b", "a"]}, {"expected_sources": ["A b", "a_B"]}, {"expected_chunks": []}]
-    assert [(each.line, each.message) for each in asked(*repeated)] == [
-        (1, "`a` is twice in `expected_chunks`"),
-        (2, "`a_B` is twice in `expected_sources`"),
-    ]
+    twice = [(1, "`a` is twice in `expected_chunks`"), (2, "`a_B` is twice in `expected_sources`")]
+    assert [(each.line, each.message) for each in asked(*repeated)] == twice
 
 
 def test_blanks_around_texts_are_named() -> None:
@@ -196,20 +166,7 @@ def test_blanks_around_texts_are_named() -> None:
     assert not list(check_questions([Entry("x/ set.jsonl", 0, 1, entry.question)]))  # the file's own name
 
 
-@pytest.mark.parametrize(
-    ("questions", "negatives", "judged_only", "codes"),
-    [
-        (5, 0, 0, ["too-small", "thin-domain"]),
-        (6, 0, 0, ["thin-domain"]),
-        (10, 5, 0, ["too-small"]),
-        (10, 4, 0, []),
-        (9, 2, 2, ["too-small", "thin-domain"]),
-        (9, 9, 0, []),
-        (9, 0, 9, []),
-        (9, 2, 0, ["thin-domain"]),
-        (10, 1, 0, ["thin-domain"]),
-    ],
-)
+@pytest.mark.parametrize(("questions", "negatives", "judged_only", "codes"), TABLES["small_sets"])
 def test_sets_that_are_too_small(questions: int, negatives: int, judged_only: int, codes: list[str]) -> None:
     """An exact test shows nothing in them, or a domain has few questions or negatives in a set with both."""
     stats = GoldenStats(questions, negatives, judged_only, Counter({"set": questions}), Counter({"set": negatives}))
@@ -221,19 +178,7 @@ def test_sets_that_are_too_small(questions: int, negatives: int, judged_only: in
 # ids and titles that a corpus does not hold
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("CACM-46", "CACM-0046"),
-        ("CACM-0046", "CACM-46"),
-        ("page#Heading", "page#heading"),
-        ("Page.md#heading", "page#heading"),
-        ("page.md", "page"),
-        ("my_page", "my-page"),
-        ("my page", "my-page"),
-        ("page#what's new?", "page#whats-new"),
-    ],
-)
+@pytest.mark.parametrize(("written", "meant"), TABLES["other_forms"])
 def test_ids_in_another_form_name_the_one_that_is_meant(written: str, meant: str) -> None:
     (finding,) = found(library(**{meant: "x"}), {"expected_chunks": [written]})
     assert (finding.code, finding.cure) == ("other-form-id", f"write `{meant}`")
@@ -244,11 +189,8 @@ def test_ids_that_look_alike_are_shown_with_what_differs() -> None:
     menu = Chunk("caf\u00e9 menu", "T", "", "", "x")
     (finding,) = found(shelf(menu), {"expected_chunks": ["caf\u00e9\u00a0menu", "cafe\u0301 menu", " caf\u00e9 menu"]})
     assert finding.message == "`'caf\\xe9\\xa0menu'` is not in corpus/set, `'caf\\xe9 menu'` is"
-
-
-@pytest.mark.parametrize(("one", "other"), [("v1.01", "v1.1"), ("a10", "a1"), ("page#a", "page"), ("a-b", "ab")])
-def test_ids_that_differ_in_more_than_their_form(one: str, other: str) -> None:
-    assert plain_form(one) != plain_form(other)
+    for one, other in (("v1.01", "v1.1"), ("a10", "a1"), ("page#a", "page"), ("a-b", "ab")):
+        assert plain_form(one) != plain_form(other)
 
 
 @pytest.mark.parametrize(
@@ -300,44 +242,18 @@ VISA = library(
 )
 
 
-@pytest.mark.parametrize(
-    ("passages", "codes"),
-    [
-        ([{"quote": "up to **90 days**"}, {"quote": "the fee is 80 euros"}], []),
-        ([{"quote": "up to 30 days"}], ["missing-quote"]),
-        ([{"quote": "need no visa. The fee"}], []),
-        ([{"any_of": ["x", "b"]}], []),
-        ([{"any_of": ["x", "y"]}], ["missing-id"]),
-        ([], []),
-    ],
-)
+@pytest.mark.parametrize(("passages", "codes"), TABLES["quotations"])
 def test_a_quotation_is_in_the_corpus(passages: list[dict[str, Any]], codes: list[str]) -> None:
     assert [code for code, _ in brief(found(PAGES, {"expected_passages": passages}))] == codes
 
 
-def test_a_quotation_that_stands_everywhere_is_named() -> None:
+def test_a_quotation_in_many_chunks_is_named() -> None:
     pages = library(**{f"p{number}": f"Page {number}. All rights reserved." for number in range(4)})
     (finding,) = found(pages, {"expected_passages": [{"quote": "all rights reserved"}]})
-    assert (finding.code, finding.severity) == ("common-quote", "warning")
-    assert "4 chunks hold" in finding.message
+    assert (finding.code, finding.severity, finding.message[:13]) == ("common-quote", "warning", "4 chunks hold")
 
 
-@pytest.mark.parametrize(
-    ("expectation", "answer", "missing"),
-    [
-        (
-            {"expected_chunks": ["visa#stay"]},
-            "Eighty euros; pay it in cash.",
-            "4 are not in the expected chunks: eighty",
-        ),
-        ({"expected_chunks": ["visa#fee"]}, "Eighty euros; pay it in cash.", ""),
-        ({"expected_sources": ["Visa"]}, "Eighty euros; pay it in cash.", ""),
-        ({"expected_chunks": ["visa#stay"]}, "Euros, cash, card", ""),
-        ({"expected_chunks": ["visa#stay", "gone"]}, "Eighty euros; pay it in cash.", ""),
-        ({"expected_passages": [{"quote": "the fee is eighty"}]}, "Ninety days in half a year", "content words"),
-        ({"expected_passages": [{"quote": "the fee is eighty"}]}, "Eighty euros is the fee, in cash", ""),
-    ],
-)
+@pytest.mark.parametrize(("expectation", "answer", "missing"), TABLES["foreign_answers"])
 def test_words_that_the_expected_chunks_lack_are_named(expectation: dict[str, Any], answer: str, missing: str) -> None:
     """Titles stand for all chunks of their pages; short answers, and ids that are missing, say nothing."""
     findings = [each for each in found(VISA, {**expectation, "expected_answer": answer}) if each.code != "missing-id"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evaltrack.golden.lines import checked_question, line_of, question_of, record_of
 from evaltrack.records import Question
+from tests.files import data
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 KEYS = TEXT.filter(bool)
@@ -55,44 +56,27 @@ def test_every_field_comes_back(line: dict[str, Any]) -> None:
         assert (back, back.digest) == (question, question.digest)
 
 
-def test_arguments_of_tools_come_back() -> None:
-    line: dict[str, object] = {"id": "1", "question": "q?", "domain": "mlflow", "expected_tools": ["search", "page"]}
-    question = checked_question(line | {"expected_arguments": [{}, {"title": "Kea"}]})
+def read(**line: object) -> Question:
+    question = checked_question({"id": "1", "question": "q?", "domain": "mlflow", **line})
     assert isinstance(question, Question)
+    return question
+
+
+def test_a_record_has_the_names_of_mlflows_scorers_and_comes_back() -> None:
+    question = read(expected_tools=["search", "page"], expected_arguments=[{}, {"title": "Kea"}])
     record = record_of(question)
-    assert record["expectations"]["expected_tool_calls"] == [
-        {"name": "search"},
-        {"name": "page", "arguments": {"title": "Kea"}},
-    ]
+    calls = [{"name": "search"}, {"name": "page", "arguments": {"title": "Kea"}}]
+    assert record["expectations"] == {"expected_tool_calls": calls}
     assert question_of(record["inputs"], record["expectations"]) == question
-
-
-def test_names_are_those_of_mlflows_scorers() -> None:
-    line: dict[str, object] = {"id": 7, "question": "q?", "domain": "d", "draft": True, "metadata": {"n": 1}}
-    line |= {"expected_answer": "yes", "expected_tools": ["search"], "expected_chunks": {"a": 2, "b": 0}}
-    question = checked_question(line)
-    assert isinstance(question, Question)
-    record = record_of(question)
+    graded = {"expected_answer": "yes", "expected_tools": ["search"], "expected_chunks": {"a": 2, "b": 0}}
+    record = record_of(read(id=7, draft=True, metadata={"n": 1}, **graded))
     assert record["inputs"] == {"question": "q?"}
-    assert record["expectations"] == {
-        "expected_response": "yes",
-        "expected_tool_calls": [{"name": "search"}],
-        "expected_chunks": {"a": 2, "b": 0},
-    }
-    assert record["tags"] == {"id": "7", "domain": "d", "draft": "true", "metadata": '{"n": 1}'}
+    expectations = {"expected_response": "yes", "expected_tool_calls": calls[:1], "expected_chunks": {"a": 2, "b": 0}}
+    assert record["expectations"] == expectations
+    assert record["tags"] == {"id": "7", "domain": "mlflow", "draft": "true", "metadata": '{"n": 1}'}
 
 
-@pytest.mark.parametrize(
-    ("inputs", "expectations", "problem"),
-    [
-        ({"messages": []}, {}, "hold no `question`"),
-        ({"a": "x", "b": "y"}, {}, "hold no `question`"),
-        ({"question": " "}, {}, "`question` is empty"),
-        ({"question": "q"}, {"expected_chunks": "a"}, "`expected_chunks` is a string"),
-        ({"question": "q"}, {"expected_tool_calls": {}}, "`expected_tools` is an object"),
-        ({"question": "q"}, {"expected_tool_calls": [{}]}, "expected_tools"),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "expectations", "problem"), data("golden.json")["bad_records"])
 def test_a_bad_record_says_what_is_wrong(inputs: dict[str, Any], expectations: dict[str, Any], problem: str) -> None:
     problems = question_of(inputs, expectations)
     assert isinstance(problems, list)

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tracemalloc
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from evaltrack.golden.lines import FIELDS
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.records import Question
-from tests.files import data
+from tests.files import data, put
 
 GOOD = '{"id": "good", "question": "Why?"}'
+ONE, TWO = '{"id": 1, "question": "a"}', '{"id": 2, "question": "b"}'
 KNOWN = (
     "id, question, history, expected_chunks, expected_sources, expected_passages, grades, relevant_grade, "
     "expected_answer, difficulty, category, notes, domain, expected_tools, expected_arguments, metadata, draft"
@@ -32,10 +33,8 @@ EMPTY = "holds no questions; write one JSON object a line, with `id` and `questi
 TOO_LONG = "is longer than 1,048,576 bytes; make it shorter"
 
 
-def write(folder: Path, content: str | bytes, name: str = "set.jsonl") -> Path:
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
+def write(folder: Path, content: Any, name: str = "set.jsonl") -> Path:
+    return put(folder / name, content)
 
 
 def problems(path: Path) -> list[str]:
@@ -54,15 +53,10 @@ def ids(golden: GoldenSet) -> list[str]:
 # The file itself
 
 
-def test_missing_file_names_the_nearest(tmp_path: Path) -> None:
-    near = write(tmp_path, GOOD, "travel.jsonl")
-    write(tmp_path, GOOD, "food.jsonl")
-    assert problems(tmp_path / "travl.jsonl") == [f"no such file; did you mean {near}?"]
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        ("fil.jsonl", None, "no such file; did you mean {folder}/file.jsonl?"),
         ("file.jsonl/more.jsonl", None, "cannot be read: Not a directory"),
         ("a\0b.jsonl", None, "cannot be read: embedded null byte"),
         ("n" * 300 + ".jsonl", None, "cannot be read: File name too long"),
@@ -81,7 +75,7 @@ def test_what_is_no_golden_set(tmp_path: Path, name: str, content: str | None, m
         write(tmp_path, content, name)
     with pytest.raises(GoldenError) as caught:
         open_golden(tmp_path / name)
-    assert caught.value.problems[0].endswith(f": {message}")
+    assert caught.value.problems[0].endswith(f": {message.format(folder=tmp_path)}")
 
 
 @pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="file names are text there")
@@ -126,18 +120,8 @@ def test_bad_line(tmp_path: Path, line: str, message: str) -> None:
 
 
 def test_every_bad_line_in_one_error(tmp_path: Path) -> None:
-    good = GOOD.encode()
-    lines = [
-        b'{"id": 1',
-        b"",
-        good,
-        b"nope",
-        b'{"question": "", "zzz": 1}',
-        good,
-        b"\xff",
-        b'{"id": 2, "question": "b"}',
-    ]
-    path = write(tmp_path, b"\n".join(lines))
+    lines = ['{"id": 1', "", GOOD, "nope", '{"question": "", "zzz": 1}', GOOD, "\udcff", '{"id": 2, "question": "b"}']
+    path = write(tmp_path, "\n".join(lines).encode(errors="surrogateescape"))
     assert problems(path) == [
         "1: is not JSON: it ends inside an object at column 8; close it with `}` on the same line",
         f"4: {NO_WORD}",
@@ -150,15 +134,13 @@ def test_every_bad_line_in_one_error(tmp_path: Path) -> None:
 
 
 def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path, "nope\n" * 203)
     with pytest.raises(GoldenError) as caught:
-        open_golden(write(tmp_path, "nope\n" * 203))
-    shown = str(caught.value).splitlines()
-    assert caught.value.total == 203
-    assert len(caught.value.problems) == 203
-    assert len(shown) == 21
-    assert shown[19].startswith(f"{tmp_path / 'set.jsonl'}:20: ")
-    command = f"evaltrack golden lint {tmp_path / 'set.jsonl'} --output json"
-    assert shown[20] == f"... and 183 more problems; `{command}` lists all"
+        open_golden(path)
+    *_, last, rest = shown = str(caught.value).splitlines()
+    assert (caught.value.total, len(caught.value.problems), len(shown)) == (203, 203, 21)
+    assert last.startswith(f"{path}:20: ")
+    assert rest == f"... and 183 more problems; `evaltrack golden lint {path} --output json` lists all"
 
 
 def test_the_repeat_of_an_id_is_found_on_bad_lines_too(tmp_path: Path) -> None:
@@ -183,16 +165,21 @@ def test_the_limit_of_a_line(tmp_path: Path, ending: bytes) -> None:
     assert problems(write(tmp_path, frame % (text + b"x") + ending + more)) == [f"1: {TOO_LONG}", *after]
 
 
-def test_enormous_line_in_bounded_memory(tmp_path: Path) -> None:
-    path = write(tmp_path, GOOD.encode() + b'\n{"id": 2, "question": "' + b"x" * 50_000_000 + b'"}\nnope\n')
+def peak_of(work: Callable[[], object]) -> int:
+    """The most bytes that Python holds during some work."""
     tracemalloc.start()
     try:
-        found = problems(path)
-        _, peak = tracemalloc.get_traced_memory()
+        work()
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def test_enormous_line_in_bounded_memory(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD.encode() + b'\n{"id": 2, "question": "' + b"x" * 50_000_000 + b'"}\nnope\n')
+    found: list[str] = []
+    assert peak_of(lambda: found.extend(problems(path))) < 8 * MAX_QUESTION_BYTES
     assert found == [f"2: {TOO_LONG}", f"3: {NO_WORD}"]
-    assert peak < 8 * MAX_QUESTION_BYTES
 
 
 @pytest.mark.parametrize(
@@ -210,29 +197,14 @@ def test_one_problem_is_one_printable_line(tmp_path: Path, content: str) -> None
 # An array
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"id": 1}', "holds an object; a .json golden set is one array of objects"),
-        ('"Why?"', "holds a string; a .json golden set is one array of objects"),
-        ("5", "holds a number; a .json golden set is one array of objects"),
-        ("true", "holds a boolean; a .json golden set is one array of objects"),
-        ("null", "holds null; a .json golden set is one array of objects"),
-        ("", "is not JSON: it ends before a value at column 0; write one on the same line"),
-        ("[NaN]", "is not JSON: there is no value at column 2; write a text in quotes, a number, true, false or null"),
-        (
-            r'[{"question": "\ud800"}]',
-            "is not JSON: a `\\u` escape is cut off or half of a pair at column 22; write it whole",
-        ),
-        (b'[{"question": "\xff"}]', "is not valid UTF-8 at byte 16; save the file as UTF-8"),
-        (b'[{"question": "\0"}]', "holds a NUL byte; remove it"),
-        ('[{"question": "a", "question": "b"}]', "`question` is given twice; keep one of them"),
-        ("[" * 100_000 + "]" * 100_000, "is not JSON: it is nested too deep at column 202; make it flatter"),
-    ],
-)
-def test_no_array(tmp_path: Path, content: str | bytes, message: str) -> None:
+TOO_DEEP = ("[" * 100_000 + "]" * 100_000, "is not JSON: it is nested too deep at column 202; make it flatter")
+
+
+@pytest.mark.parametrize(("content", "message"), [*data("golden.json")["no_arrays"], TOO_DEEP])
+def test_no_array(tmp_path: Path, content: str, message: str) -> None:
     """A `.json` file that is not one array of JSON is refused."""
-    assert problems(write(tmp_path, content, "set.json")) == [f"1: {message}"]
+    path = write(tmp_path, content.encode(errors="surrogateescape"), "set.json")
+    assert problems(path) == [f"1: {message}"]
 
 
 def test_bad_elements_have_the_line_they_start_on(tmp_path: Path) -> None:
@@ -282,40 +254,20 @@ def test_broken_array_names_the_line(tmp_path: Path, broken: bytes) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b'{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n',
-        b'{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}',
-        b'\xef\xbb\xbf{"id": 1, "question": "a"}\r\n{"id": 2, "question": "b"}\r\n',
-        b'\n\n  {"id": 1, "question": "a"}\t\n \t \r\n\n{"id": "2", "question": "b"}\n\n',
-        b'\xef\xbb\xbf\n{"question": "a", "id": "1"}\n{"notes": null, "id": 2, "question": "b"}',
+        f"{ONE}\n{TWO}",
+        f"\ufeff{ONE}\r\n{TWO}\r\n",
+        f"\n\n  {ONE}\t\n \t \r\n\n{TWO}\n\n",
+        '\ufeff\n{"question": "a", "id": "1"}\n{"notes": null, "id": "2", "question": "b"}',
     ],
 )
-def test_layout_does_not_matter(tmp_path: Path, content: bytes) -> None:
-    plain = open_golden(write(tmp_path, '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n', "plain.jsonl"))
+def test_layout_does_not_matter(tmp_path: Path, content: str) -> None:
     golden = open_golden(write(tmp_path, content))
     assert ids(golden) == ["1", "2"]
-    assert golden.digest == plain.digest
+    assert golden.digest == open_golden(write(tmp_path, f"{ONE}\n{TWO}\n", "plain.jsonl")).digest
 
 
 def test_all_fields_are_read(tmp_path: Path) -> None:
-    fields: dict[str, Any] = {
-        "id": "007",
-        "question": "Où est-ce? 😀",
-        "history": [{"role": "user", "content": "Bonjour."}],
-        "expected_chunks": ["a", 5],
-        "expected_sources": ["A title"],
-        "expected_passages": [{"quote": "Ici, rue de Rome.", "any_of": [], "source": "Plan", "share": 0.75}],
-        "grades": {"a": 3, "5": 1},
-        "relevant_grade": 1,
-        "expected_answer": "Ici.",
-        "difficulty": "hard",
-        "category": "places",
-        "notes": "a note",
-        "domain": "travel",
-        "expected_tools": ["search"],
-        "expected_arguments": [{"query": {"a": [None]}}],
-        "metadata": {"nested": [1, {"a": None}]},
-        "draft": True,
-    }
+    fields = dict(data("golden.json")["all_fields"])
     assert tuple(fields) == FIELDS
     (question,) = open_golden(write(tmp_path, json.dumps(fields)), drafts=True)
     assert question == Question(**fields)
@@ -355,21 +307,16 @@ def test_domain_defaults_to_the_stem(tmp_path: Path) -> None:
 
 
 def test_stats(tmp_path: Path) -> None:
-    """A set counts its questions, negatives, judged-only questions, and each domain and category."""
-    questions: list[dict[str, Any]] = [
-        {"expected_chunks": ["a"], "difficulty": "easy", "expected_answer": "yes"},
-        {"expected_chunks": [], "difficulty": "easy", "category": "x"},
-        {"expected_sources": [], "domain": "other", "expected_answer": ""},
-        {"category": "x"},
+    """A set counts its questions, negatives, judged-only questions, and those of each domain."""
+    made: list[dict[str, Any]] = [
+        *({"expected_chunks": ["a"], "difficulty": "easy", "expected_answer": "yes"}, {"expected_chunks": []}),
+        *({"expected_sources": [], "domain": "other", "expected_answer": ""}, {"category": "x"}),
     ]
-    golden = open_golden(
-        write(tmp_path, "\n".join(json.dumps({"id": i, "question": "a"} | q) for i, q in enumerate(questions)))
-    )
+    golden = open_golden(write(tmp_path, [{"id": n, "question": "a"} | each for n, each in enumerate(made)]))
     stats = golden.stats
     assert len(golden) == stats.questions == 4
     assert (stats.negatives, stats.judged_only) == (2, 1)
-    assert stats.domains == {"set": 3, "other": 1}
-    assert stats.negatives_by_domain == Counter({"set": 1, "other": 1})
+    assert (stats.domains, stats.negatives_by_domain) == ({"set": 3, "other": 1}, {"set": 1, "other": 1})
 
 
 # Digests
@@ -403,48 +350,32 @@ def test_digest_is_stable(tmp_path: Path) -> None:
 # Reading again
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        '{"id": 1, "question": "a"}\n',
-        '{"id": 1, "question": "a"}\n{"id": 2, "question": "c"}\n',
-        '{"id": 1, "question": "a"}\nnope\n',
-        '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n{"id": 3, "question": "c"}\n',
-        "",
-    ],
-)
-def test_a_file_that_changed_or_went_is_an_error_at_the_end_of_its_reading(tmp_path: Path, changed: str) -> None:
-    path = write(tmp_path, '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n')
+@pytest.mark.parametrize("second", ["", '{"id": 2, "question": "c"}', "nope", f"{TWO}\n{GOOD}"])
+def test_a_file_that_changed_or_went_is_an_error_at_the_end_of_its_reading(tmp_path: Path, second: str) -> None:
+    path = write(tmp_path, f"{ONE}\n{TWO}\n")
     golden = open_golden(path)
-    path.write_text(changed)
-    with pytest.raises(GoldenError, match="changed while it was read; run again"):
-        list(golden)
+    for changed in (f"{ONE}\n{second}", ""):
+        path.write_text(changed)
+        with pytest.raises(GoldenError, match="changed while it was read; run again"):
+            list(golden)
     path.unlink()
     with pytest.raises(GoldenError, match="no such file"):
         list(golden)
 
 
 def test_notes_may_change_while_a_set_is_read(tmp_path: Path) -> None:
-    golden = open_golden(write(tmp_path, '{"id": 1, "question": "a"}\n'))
+    golden = open_golden(write(tmp_path, ONE))
     golden.path.write_text('\n{"notes": "new", "id": "1", "question": "a"}')
     assert [question.notes for question in golden] == ["new"]
 
 
 def test_memory_does_not_grow_with_the_set(tmp_path: Path) -> None:
-    lines = 25_000
-    text = "x" * 400
-    with (path := tmp_path / "set.jsonl").open("w") as file:
-        file.writelines(f'{{"id": {i}, "question": "{text}"}}\n' for i in range(lines))
+    lines, text = 25_000, "x" * 400
+    path = write(tmp_path, "".join(f'{{"id": {n}, "question": "{text}"}}\n' for n in range(lines)))
     open_golden(write(tmp_path, GOOD, "warm.jsonl"))  # what is imported on the way is not measured
-    tracemalloc.start()
-    try:
-        golden = open_golden(path)
-        assert sum(1 for _ in golden) == lines
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert len(golden) == lines
-    assert peak < 4_500_000 < lines * len(text) / 2
+    read: list[int] = []
+    assert peak_of(lambda: read.append(sum(1 for _ in open_golden(path)))) < 4_500_000 < lines * len(text) / 2
+    assert read == [lines]
 
 
 # Anything at all
@@ -471,19 +402,15 @@ FILES = st.one_of(
 @example((".json", b'[{"question": "a\x7f"}]'))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, file: tuple[str, bytes]) -> None:
-    """Whatever a file holds, it is either a golden set that reads as it was checked, or a `GoldenError`."""
-    suffix, content = file
-    path = tmp_path_factory.getbasetemp() / f"any{suffix}"
-    path.write_bytes(content)
+    """Any file is either a golden set that reads as it was checked, or a `GoldenError`."""
+    path = write(tmp_path_factory.getbasetemp(), file[1], f"any{file[0]}")
     try:
-        golden, found = open_golden(path), None
+        golden, found = open_golden(path), [f"{path}:"]
     except GoldenError as error:
-        golden, found = None, error.problems
-    if golden is None:
-        assert found
-        assert all(problem.startswith(f"{path}:") for problem in found)
-    else:
-        assert len(ids(golden)) == len(golden) == len(set(ids(golden)))
+        golden, found = None, list(error.problems)
+    assert found
+    assert all(problem.startswith(f"{path}:") for problem in found)
+    assert golden is None or len(ids(golden)) == len(golden) == len(set(ids(golden)))
 
 
 @given(st.lists(QUESTIONS, min_size=1, max_size=4))
@@ -491,19 +418,17 @@ def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, file: tuple[str, by
 def test_line_numbers_of_lines_and_arrays_agree(
     tmp_path_factory: pytest.TempPathFactory, questions: list[dict[str, Any]]
 ) -> None:
-    folder = tmp_path_factory.getbasetemp()
     lines = [json.dumps(question) for question in questions]
-    as_lines = write(folder, "\n" + "\n".join(lines), "agree.jsonl")
-    as_array = write(folder, "[\n" + ",\n".join(lines) + "]", "agree.json")
+    texts = {"agree.jsonl": "\n" + "\n".join(lines), "agree.json": "[\n" + ",\n".join(lines) + "]"}
     outcomes = []
-    for path in (as_lines, as_array):
+    for name, text in texts.items():
+        path = write(tmp_path_factory.getbasetemp(), text, name)
         try:
             outcomes.append(open_golden(path).digest.splitlines())
         except GoldenError as error:
             outcomes.append([problem.removeprefix(str(path)) for problem in error.problems])
-    if any("is not JSON" in problem for problem in outcomes[0]):  # one such element spoils the whole array
-        return
-    assert outcomes[0] == outcomes[1]
+    if not any("is not JSON" in problem for problem in outcomes[0]):  # one such element spoils the whole array
+        assert outcomes[0] == outcomes[1]
 
 
 @pytest.mark.parametrize(("opened", "closed"), [('{"a":', "}"), ("[", "]")])

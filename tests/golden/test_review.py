@@ -18,7 +18,7 @@ from evaltrack.golden.lines import checked_question
 from evaltrack.golden.reader import open_golden
 from evaltrack.golden.review import Change, Expectation, Fields, ReviewSession, Shown, after, changed_fields, pooled
 from evaltrack.records import Passage, Question
-from tests.files import data
+from tests.files import data, put
 
 VISA = Shown("visa#stay", "Schengen visa", "Stay\n\nYou may stay 90 days in any 180 days.")
 BAGS = Shown("bags", "Hand luggage", "One bag of 7 kg is free.")
@@ -81,44 +81,30 @@ def test_what_an_action_makes_of_a_line(name: str, raw: dict[str, Any], made: di
 
 
 @pytest.mark.parametrize(
-    ("raw", "chunk"),
+    ("raw", "edit", "problem"),
     [
-        ({"expected_chunks": ["a"]}, NAMELESS),
-        ({"expected_passages": [{"quote": "a"}]}, NAMELESS),
-        ({"expected_sources": ["a"]}, Shown("x", "", "text")),
+        ({"expected_chunks": ["a"]}, lambda each: each.mark(NAMELESS), "has no id, by which the question expects"),
+        ({"expected_passages": [{"quote": "a"}]}, lambda each: each.mark(NAMELESS), "has no id, by which the question"),
+        ({"expected_sources": ["a"]}, lambda each: each.mark(Shown("x", "", "text")), "has no title, by which the"),
+        ({}, lambda each: each.give(VISA, 1001), "grade"),
+        ({}, quoting(VISA, " … "), "holds no words"),
+        ({}, quoting(VISA, "ninety days"), "not in that chunk"),
+        ({"expected_sources": ["Gone"]}, quoting(VISA, "90 days"), "no chunk of the expected page `Gone`"),
+        ({"expected_passages": [{"quote": "90 days"}]}, lambda each: each.unquote("other", ()), "no such passage"),
     ],
 )
-def test_a_chunk_without_the_name_that_counts_cannot_be_marked(raw: dict[str, Any], chunk: Shown) -> None:
-    with pytest.raises(UsageError, match=r"has no (id|title), by which the question expects"):
-        done(raw, lambda each: each.mark(chunk))
+def test_actions_that_are_not_possible_are_refused(raw: dict[str, Any], edit: Edit, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        done(raw, edit)
 
 
-def test_a_grade_out_of_range_is_refused() -> None:
-    with pytest.raises(UsageError, match="grade"):
-        done({}, lambda each: each.give(VISA, 1001))
+def test_a_change_that_makes_a_bad_line_is_refused() -> None:
+    raw = {"id": 1, "question": "a", "expected_answer": "b"}
+    with pytest.raises(UsageError, match="`question` is empty"):
+        changed_fields(raw, question_of(raw), lambda *_: {"question": " "})
 
 
-@pytest.mark.parametrize(
-    ("raw", "made"),
-    [
-        ({}, {"expected_chunks": ["visa#stay"]}),
-        ({"expected_chunks": ["visa#stay"]}, {"expected_chunks": ["visa#stay"]}),
-        ({"expected_chunks": []}, {"expected_chunks": ["visa#stay"]}),
-        ({"expected_chunks": ["b"]}, {"expected_chunks": ["b", "visa#stay"], "expected_passages": [{"any_of": ["b"]}]}),
-        (
-            {"expected_sources": ["Hand luggage", "Schengen Visa"]},
-            {
-                "expected_sources": ["Hand luggage", "Schengen Visa"],
-                "expected_passages": [{"any_of": ["bags", "bags#size"]}],
-            },
-        ),
-        (
-            {"expected_passages": [{"any_of": ["visa#stay"]}, {"quote": "7 kg", "share": 0.8}]},
-            {"expected_passages": [{"quote": "7 kg", "share": 0.8}], "expected_chunks": ["visa#stay"]},
-        ),
-        ({"expected_chunks": {"visa#stay": 0, "b": 0, "c": 1}}, {}),
-    ],
-)
+@pytest.mark.parametrize(("raw", "made"), data("golden.json")["added_quotations"])
 def test_a_quotation_loses_nothing_that_was_expected(raw: dict[str, Any], made: dict[str, Any]) -> None:
     quoted = done(raw, quoting(VISA, " 90  days in\nany 180"))
     passage = {"quote": "90 days in any 180", "source": "Schengen visa"}
@@ -126,24 +112,6 @@ def test_a_quotation_loses_nothing_that_was_expected(raw: dict[str, Any], made: 
     if not made:
         made = {"expected_chunks": {"visa#stay": 1, "b": 0, "c": 1}, "expected_passages": [{"any_of": ["c"]}]}
     assert quoted == made | {"expected_passages": [*made.get("expected_passages", []), passage]}
-
-
-@pytest.mark.parametrize(
-    ("raw", "words", "problem"),
-    [
-        ({}, " … ", "holds no words"),
-        ({}, "ninety days", "not in that chunk"),
-        ({"expected_sources": ["Gone"]}, "90 days", "no chunk of the expected page `Gone`"),
-    ],
-)
-def test_words_that_are_no_quotation_are_refused(raw: dict[str, Any], words: str, problem: str) -> None:
-    with pytest.raises(UsageError, match=problem):
-        done(raw, quoting(VISA, words))
-
-
-def test_a_passage_that_is_gone_cannot_be_taken_away() -> None:
-    with pytest.raises(UsageError, match="no such passage"):
-        done({"expected_passages": [{"quote": "90 days"}]}, lambda each: each.unquote("other", ()))
 
 
 OTHER = Shown("visa@0", "Schengen visa", "Stay You may stay 90 days in any 180 days. More.")
@@ -164,12 +132,6 @@ def test_words_of_another_chunking_bring_the_chunk_of_the_corpus(
     raw: dict[str, Any], home: Shown | None, made: dict[str, Any]
 ) -> None:
     assert done(raw, lambda each: each.quote(OTHER, "90 days", home, ids)) == made
-
-
-def test_a_change_that_makes_a_bad_line_is_refused() -> None:
-    raw = {"id": 1, "question": "a", "expected_answer": "b"}
-    with pytest.raises(UsageError, match="`question` is empty"):
-        changed_fields(raw, question_of(raw), lambda *_: {"question": " "})
 
 
 chunks = st.sampled_from([VISA, BAGS, NAMELESS, Shown("c", "C", "90 days for 7 kg")])
@@ -219,13 +181,9 @@ def test_rankings_are_pooled_in_turn() -> None:
 @pytest.fixture
 def golden(tmp_path: Path) -> Path:
     """Three questions with odd blanks, two of them drafts."""
-    path = tmp_path / "travel.jsonl"
-    path.write_bytes(
-        b'\xef\xbb\xbf{"id":1,  "question": "One?", "draft": true }\r\n\n'
-        b'{"id": "two", "question": "Zw\xc3\xb6lf?", "draft": true, "expected_chunks": [7]}\n'
-        b'{"id": 3, "question": "Three?", "expected_chunks": []}'
-    )
-    return path
+    text = '\ufeff{"id":1,  "question": "One?", "draft": true }\r\n\n'
+    text += '{"id": "two", "question": "Zwölf?", "draft": true, "expected_chunks": [7]}\n'
+    return put(tmp_path / "travel.jsonl", f'{text}{{"id": 3, "question": "Three?", "expected_chunks": []}}'.encode())
 
 
 def test_each_action_is_on_the_disk_at_once(golden: Path) -> None:
@@ -264,15 +222,10 @@ def test_two_reviewers_lose_nothing(golden: Path) -> None:
     one, two = ReviewSession(golden), ReviewSession(golden)
     assert one.act("1", MARK).message == ""
     outcome = two.act("two", MARK)
-    assert outcome.done
-    assert outcome.reloaded
-    assert "changed by another program" in outcome.message
+    assert (outcome.done, outcome.reloaded, "changed by another program" in outcome.message) == (True, True, True)
     assert one.refresh()
-    assert [each.expected_chunks for each in open_golden(golden, drafts=True)] == [
-        ("visa#stay",),
-        ("7", "visa#stay"),
-        (),
-    ]
+    expected = [each.expected_chunks for each in open_golden(golden, drafts=True)]
+    assert expected == [("visa#stay",), ("7", "visa#stay"), ()]
 
 
 def test_a_question_that_somebody_else_changed_is_looked_at_again(golden: Path) -> None:
