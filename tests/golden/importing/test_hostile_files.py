@@ -35,7 +35,7 @@ NAMES = [
     *("target", "choices", "metadata", "additional_metadata", "context", "status", "input_a", "output_a", "x", "role"),
     *("messages", "ideal", "reference", "reference_contexts", "evolution_type", "contexts", "domain", "metadata_id"),
     *("expectedOutput", "defaultTest", "scenarios", "description", "__expected", "__metadata:a[]", "difficulty"),
-    *("content", "scenario", "corpus"),
+    *("content", "scenario", "corpus", "data"),
 ]
 STRANGE = ["a", "", "[", "['a' 'b']", '{"a": 1}', '["b"]', "A", "user", "file://x", "\0", "{{a}}", '"q"', "[[1,"]
 TEXTS = st.sampled_from(STRANGE)
@@ -47,34 +47,26 @@ VALUES = st.recursive(
 ROWS = st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6), max_size=3)
 
 
-@pytest.mark.parametrize("form", [*FORMATS, "auto"])
-@pytest.mark.parametrize("name", ["file.json", "file.jsonl", "file.yaml"])
-def test_any_json_is_a_set_or_an_error(form: str, name: str) -> None:
+BINARY = st.sampled_from(["a.csv", "a.tsv", "a.xlsx", "a.parquet", "a.yaml", "a.json", "a"])
+TREES = st.tuples(st.sampled_from(["a.json", "a.jsonl", "a.yaml"]), ROWS | VALUES)
+FILES = TREES | st.tuples(BINARY, st.binary(max_size=60))
 
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
-    @given(ROWS | VALUES)
-    def check(value: Any) -> None:
+
+@pytest.mark.parametrize("form", [*FORMATS, "auto"])
+def test_any_file_is_a_set_or_an_error(form: str) -> None:
+
+    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    @given(FILES)
+    def check(file: tuple[str, Any]) -> None:
+        name, value = file
         with tempfile.TemporaryDirectory() as folder:
-            lines = value if name.endswith(".jsonl") and isinstance(value, list) else [value]
-            text = "".join(json.dumps(line) + "\n" for line in lines) if name.endswith(".jsonl") else json.dumps(value)
-            path = put(Path(folder) / name, text)
-            with suppress(UsageError):
-                made = import_golden(path, Path(folder) / "out.jsonl", form)
-                assert len(open_golden(made.path)) == made.questions
-            assert {each.name for each in Path(folder).iterdir()} <= {name, "out.jsonl"}
-
-    check()
-
-
-@pytest.mark.parametrize("form", [*FORMATS, "auto"])
-def test_any_bytes_are_a_set_or_an_error(form: str) -> None:
-
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
-    @given(st.binary(max_size=60), st.sampled_from(["a.csv", "a.tsv", "a.xlsx", "a.parquet", "a.yaml", "a.json", "a"]))
-    def check(content: bytes, name: str) -> None:
-        with tempfile.TemporaryDirectory() as folder, suppress(UsageError):
+            is_lines = name.endswith(".jsonl") and isinstance(value, list)
+            content = value if is_lines or isinstance(value, bytes) else json.dumps(value)
             files = [put(Path(folder) / name, content), put(Path(folder) / "qrels", "1 0 a 1\n")]
-            import_golden(files, Path(folder) / "out.jsonl", form)
+            with suppress(UsageError):
+                made = import_golden(files[: 1 + isinstance(value, bytes)], Path(folder) / "out.jsonl", form)
+                assert len(open_golden(made.path)) == made.questions
+            assert {each.name for each in Path(folder).iterdir()} <= {name, "qrels", "out.jsonl"}
 
     check()
 

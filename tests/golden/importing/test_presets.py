@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from evaltrack import open_golden
@@ -27,19 +28,7 @@ def test_the_command_line_has_every_format() -> None:
     assert list(FORMATS) == list(FORMAT_NAMES)
 
 
-@pytest.mark.parametrize(
-    ("name", "form", "with_ids"),
-    [
-        ("ragas.jsonl", "ragas", True),
-        ("ragas.csv", "ragas", True),
-        ("ragas_texts.jsonl", "ragas", False),
-        ("deepeval.json", "deepeval", False),
-        ("deepeval.jsonl", "deepeval", False),
-        ("deepeval.csv", "deepeval", False),
-        ("llamaindex_rag.json", "llamaindex", False),
-        ("llamaindex_retrieval.json", "llamaindex", True),
-    ],
-)
+@pytest.mark.parametrize(("name", "form", "with_ids"), data("golden.json")["written_by_tools"])
 def test_files_that_the_tools_wrote(tmp_path: Path, name: str, form: str, with_ids: bool) -> None:
     travel = {question.id: question for question in open_golden(TRAVEL)}
     expected = [travel[key] for key in FIRST_FIVE]
@@ -52,19 +41,8 @@ def test_files_that_the_tools_wrote(tmp_path: Path, name: str, form: str, with_i
         assert [each.expected_chunks for each in questions] == [each.expected_chunks for each in expected]
 
 
-@pytest.mark.parametrize(
-    ("name", "form", "lacks"),
-    [
-        ("ragas_results.csv", "ragas", ("expected_chunks",)),
-        ("ragas_results.parquet", "ragas", ("expected_chunks",)),
-        ("phoenix.json", "phoenix", ()),
-        ("phoenix_dataframe.csv", "phoenix", ()),
-        ("langfuse.jsonl", "langfuse", ()),
-    ],
-)
-def test_results_and_datasets_that_the_tools_wrote(
-    tmp_path: Path, name: str, form: str, lacks: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(("name", "form", "lacks"), data("golden.json")["results_of_tools"])
+def test_results_and_datasets_that_the_tools_wrote(tmp_path: Path, name: str, form: str, lacks: list[str]) -> None:
     travel = {question.question: question for question in open_golden(TRAVEL)}
     fields = {} if lacks else {"expected_chunks": "metadata.expected_chunks"}
     questions, made = imported(tmp_path, DATA / name, fields=fields)
@@ -94,10 +72,7 @@ def test_groups_of_autorag(tmp_path: Path) -> None:
 
 
 def test_a_corpus_in_parquet_without_ids(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.table({"contents": ["t"]}), tmp_path / "c.parquet")
+    pandas.DataFrame({"contents": ["t"]}).to_parquet(tmp_path / "c.parquet")
     found = problems(tmp_path, DATA / "autorag_qa.parquet", corpus=tmp_path / "c.parquet")
     assert found[0].startswith("c.parquet: row 1: has no id; write an object with `_id`")
 
@@ -155,16 +130,7 @@ def test_what_a_file_holds(
     assert note in " ".join(made.notes)
 
 
-@pytest.mark.parametrize(
-    ("tests", "message"),
-    [
-        (["file://tests.yaml"], "is in a file of its own, file://tests.yaml; import that file"),
-        ([{"vars": {"a": "1", "b": "2"}}], "`fields=question=NAME` (there are `a`, `b`, "),
-        ([{"vars": {"question": "file://q.txt"}}], "`question` is a file"),
-        ([7], "is not a test case"),
-        ([{"path": "file://make.py:tests"}], "has no `question`"),
-    ],
-)
+@pytest.mark.parametrize(("tests", "message"), data("golden.json")["bad_promptfoo"])
 def test_promptfoo_that_cannot_be_read(tmp_path: Path, tests: list[Any], message: str) -> None:
     assert message in problems(tmp_path, put(tmp_path / "config.json", {"tests": tests}))[0]
 

@@ -7,6 +7,7 @@ import sys
 import zipfile
 from datetime import date
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +27,12 @@ from tests.files import data, put
 from .imports import imported, problems
 
 
-@pytest.mark.parametrize(("case", "name", "content", "options", "questions", "note"), data("imported_files.json"))
-def test_what_a_file_becomes(
-    tmp_path: Path,
-    case: str,
-    name: str,
-    content: Any,
-    options: dict[str, Any],
-    questions: list[dict[str, Any]],
-    note: str,
-) -> None:
+@pytest.mark.parametrize("case", data("imported_files.json"), ids=itemgetter(0))
+def test_what_a_file_becomes(tmp_path: Path, case: list[Any]) -> None:
+    _, name, content, options, questions, note = case
     made, result = imported(tmp_path, put(tmp_path / name, content), **options)
-    assert [
-        each.model_dump(mode="json", include=set(fields)) for each, fields in zip(made, questions, strict=True)
-    ] == questions
+    fields = map(set, questions)
+    assert [each.model_dump(mode="json", include=next(fields)) for each in made] == questions
     assert result.questions == len(questions)
     assert note in " ".join(result.notes).replace(f"{tmp_path}/", "")
     assert not [each for each in result.notes if "left out" in each and "left out" not in note]
@@ -47,23 +40,18 @@ def test_what_a_file_becomes(
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "parquet", "json", "jsonl"])
 def test_a_column_of_ids_with_an_empty_cell_holds_whole_numbers(tmp_path: Path, suffix: str) -> None:
-    frame = pandas.DataFrame(
-        {"id": [1, 2], "question": ["a?", "b?"], "expected_chunks": [7, None], "category": [None, "2.0"]}
-    )
-    path = tmp_path / f"mine.{suffix}"
-    match suffix:
-        case "csv" | "tsv":
-            frame.to_csv(path, index=False, sep="," if suffix == "csv" else "\t")
-        case "xlsx":
-            frame.to_excel(path, index=False)
-        case "parquet":
-            frame.to_parquet(path)
-        case _:
-            frame.to_json(path, orient="records", lines=suffix == "jsonl", double_precision=1)
-            path.write_text(path.read_text().replace(":7,", ":7.0,"))
+    columns = {"id": [1, 2], "question": ["a?", "b?"], "expected_chunks": [7, None], "category": [None, "2.0"]}
+    frame, path = pandas.DataFrame(columns), tmp_path / f"mine.{suffix}"
+    {
+        "csv": lambda: frame.to_csv(path, index=False),
+        "tsv": lambda: frame.to_csv(path, index=False, sep="\t"),
+        "xlsx": lambda: frame.to_excel(path, index=False),
+        "parquet": lambda: frame.to_parquet(path),
+        "json": lambda: put(path, frame.to_json(orient="records").replace(":7,", ":7.0,")),
+        "jsonl": lambda: put(path, frame.to_json(orient="records", lines=True).replace(":7,", ":7.0,")),
+    }[suffix]()
     questions, _ = imported(tmp_path, path)
-    assert [each.expected_chunks for each in questions] == [("7",), None]
-    assert [each.category for each in questions] == [None, "2.0"]
+    assert [(each.expected_chunks, each.category) for each in questions] == [(("7",), None), (None, "2.0")]
 
 
 def test_objects_without_an_id_name_the_setting_that_reads_them(tmp_path: Path) -> None:
@@ -91,9 +79,9 @@ def test_what_excel_saves_as_csv(tmp_path: Path, content: bytes, encoding: str) 
 
 
 def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
-    head = ["id,question,expected_chunks", '1,"a\nb",x', "1,again,y", "2,,z", "3,c,[broken", "4,d,e,f"]
-    text = "\n".join([*head, '5,g,"[{""x"": 1}]"', "6,h,[[1]]\n"])
-    assert problems(tmp_path, put(tmp_path / "mine.csv", text)) == [
+    lines = ["id,question,expected_chunks", '1,"a\nb",x', "1,again,y", "2,,z", "3,c,[broken", "4,d,e,f"]
+    lines += ['5,g,"[{""x"": 1}]"', "6,h,[[1]]\n"]
+    assert problems(tmp_path, put(tmp_path / "mine.csv", "\n".join(lines))) == [
         "mine.csv:4: id `1` is already at mine.csv:2; ids must be unique (`id_prefix=` tells files apart)",
         "mine.csv:5: has no question; write one, or remove the row",
         "mine.csv:6: `expected_chunks` begins with `[` but is not a JSON list or object: [broken",
@@ -104,48 +92,21 @@ def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.csv", "", "a.csv:1: holds no header"),
-        ("a.csv", "question\n", "holds no questions"),
-        ("a.csv", "question,question\n", "two columns are called `question`"),
-        ("a.csv", 'question\n"open\n', "is not CSV: unexpected end of data"),
-        ("a.csv", b"question\nok\n\xff\xfe\n", "cannot be read as utf-8"),
-        (
-            "a.csv",
-            "query\nq\n",
-            "has no `question`; say which holds the question: `fields=question=NAME` (there are `query`)",
-        ),
-        ("a.json", "{", "is not JSON"),
-        ("a.json", "[1]", "is a number; a row is a JSON object"),
-        ("a.json", '{"a": 1}', "holds no list of objects"),
-        (
-            "a.jsonl",
-            '{"question": "a"}\nno\n',
-            "a.jsonl:2: is not JSON: a word is not in quotes at column 2; write texts in double quotes",
-        ),
-        ("a.jsonl", '{"question": "\\u0000"}\n', "holds a NUL character"),
-        ("a.jsonl", '{"question": {"a": 1, "b": 2}}\n', "is an object with the keys a, b"),
-        ("a.jsonl", '{"question": true, "metadata": {"a": "x"}}\n{"question": []}', "has no question"),
-        ("a.yaml", "a: [", "a.yaml:1: is not YAML"),
-        ("a.yaml", "a: 1", "holds no list of objects"),
-        ("a.yaml", "- !!python/object:os.system {}", "could not determine a constructor"),
-        ("a.yaml", "- &a [*a]", "is nested deeper than 50"),
-        ("a.yaml", "[" * 2000, "nested too deep"),
-        ("a.xlsx", "no zip", "cannot be read as an Excel workbook"),
-        ("a.parquet", "no", "cannot be read as Parquet"),
-        ("a.doc", "x", "unknown format; the name must end in one of .jsonl"),
-    ],
-)
-def test_files_that_hold_no_set(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
-    assert message in " ".join(problems(tmp_path, put(tmp_path / name, content), form="table"))
+TOO_DEEP = ("a.yaml", "[" * 2000, "nested too deep")
 
 
-def test_aliases_that_repeat_without_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "content", "message"), [*data("golden.json")["no_sets"], TOO_DEEP])
+def test_files_that_hold_no_set(tmp_path: Path, name: str, content: str, message: str) -> None:
+    path = put(tmp_path / name, content.encode(errors="surrogateescape"))
+    assert message in " ".join(problems(tmp_path, path, form="table"))
+
+
+def test_aliases_that_repeat_without_end_and_merge_keys_are_refused(tmp_path: Path) -> None:
     anchors = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
     with pytest.raises(GoldenError, match="holds more than 200,000 values"):
         read_yaml(put(tmp_path / "bomb.yaml", "\n".join(anchors)))
+    with pytest.raises(GoldenError, match=r"a.yaml:2: is not YAML: a merge key \(<<\)"):
+        read_yaml(put(tmp_path / "a.yaml", "- &a {x: 1}\n- {<<: *a}\n"))
 
 
 def test_plain_words_of_yaml_stay_words(tmp_path: Path) -> None:
@@ -153,31 +114,20 @@ def test_plain_words_of_yaml_stay_words(tmp_path: Path) -> None:
     assert read_yaml(path) == ["yes", "2024-01-01", "1:30", "007", "0x1F", 12, 1.5, True, None, None]
 
 
-def test_excel(tmp_path: Path) -> None:
+def test_excel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers are ids without a fraction, dates are text, blank rows are none; the line is that of the sheet."""
-    book = openpyxl.Workbook()
-    rows: list[list[Any]] = [
-        ["id", "question", "expected_chunks", "seen"],
-        [7, "q?", 5, date(2026, 1, 2)],
-        [],
-        [8, None],
-    ]
-    for row in rows:
+    book, path = openpyxl.Workbook(), tmp_path / "mine.xlsx"
+    for row in (["id", "question", "expected_chunks", "seen"], [7, "q?", 5, date(2026, 1, 2)], [], [8, None]):
         book.active.append(row)
-    book.save(tmp_path / "mine.xlsx")
-    assert problems(tmp_path, tmp_path / "mine.xlsx") == ["mine.xlsx:4: has no question; write one, or remove the row"]
+    book.save(path)
+    assert problems(tmp_path, path) == ["mine.xlsx:4: has no question; write one, or remove the row"]
     book.active.delete_rows(4)
-    book.save(tmp_path / "mine.xlsx")
-    ((question,), _) = imported(tmp_path, tmp_path / "mine.xlsx")
-    assert (question.id, question.expected_chunks) == ("7", ("5",))
-    assert question.metadata == {"seen": "2026-01-02 00:00:00"}
-
-
-def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    openpyxl.Workbook().save(tmp_path / "mine.xlsx")
+    book.save(path)
+    ((question,), _) = imported(tmp_path, path)
+    assert (question.id, question.expected_chunks, question.metadata) == ("7", ("5",), {"seen": "2026-01-02 00:00:00"})
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(UsageError, match=r"pip install openpyxl"):
-        import_golden(tmp_path / "mine.xlsx", tmp_path / "out.jsonl", "table")
+        import_golden(path, tmp_path / "out.jsonl", "table", force=True)
 
 
 def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,18 +207,7 @@ def test_hostile_text_is_shown_harmless(tmp_path: Path) -> None:
     assert problems(tmp_path, surrogate)
 
 
-@pytest.mark.parametrize(
-    ("value", "ids"),
-    [
-        ("a; b;;a", ["a", "b", "a"]),
-        (["a", 1, 2.0, None, ""], ["a", 1, 2]),
-        ('["a;b"]', ["a;b"]),
-        ("('a', 'b')", ["('a', 'b')"]),
-        ("['a']", ["a"]),
-        (5, [5]),
-        ([{"id": "a", "text": "t"}, {"doc_id": 2}], ["a", 2]),
-    ],
-)
+@pytest.mark.parametrize(("value", "ids"), data("golden.json")["ids_of_cells"])
 def test_ids_of_a_cell(value: Any, ids: list[Any]) -> None:
     assert identifiers(value, ";") == ids
 
@@ -301,8 +240,3 @@ def test_a_path_that_finds_nothing_makes_no_negative(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, path, fields={"expected_sources": "sources[].filenme"})[:1]
     assert problem.startswith("a.json:1: `sources[].filenme` finds nothing in `sources`")
     assert "has `sources.x`" in problems(tmp_path, path, fields={"expected_answer": "sources.x"})[0]
-
-
-def test_merge_keys_of_yaml_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(GoldenError, match=r"a.yaml:2: is not YAML: a merge key \(<<\)"):
-        read_yaml(put(tmp_path / "a.yaml", "- &a {x: 1}\n- {<<: *a}\n"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.golden.importing.drafts import graded
-from tests.files import put
+from tests.files import data, put
 
 from .imports import imported, noted, problems
 
@@ -99,16 +99,7 @@ def test_a_folder_of_beir(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("grades", "expected"),
-    [
-        ({"a": 1, "b": 0, "c": -1, "d": 3}, {"a": 1, "b": 0, "c": 0, "d": 3}),
-        ({"a": 1, "b": -2}, {"a": 1, "b": 0}),
-        ({"a": 1, "b": 1}, ["a", "b"]),
-        ({"a": 0}, []),
-        ({}, []),
-    ],
-)
+@pytest.mark.parametrize(("grades", "expected"), data("golden.json")["grades"])
 def test_grades_are_kept_where_they_say_more_than_relevant(grades: dict[str, int], expected: object) -> None:
     assert graded(grades) == expected
 
