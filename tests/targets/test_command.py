@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Turn
 from evaltrack.targets.command import CommandTarget, CommandTargetError, fill, open_command
 from tests.actors import evaluated
@@ -80,33 +79,6 @@ def written(path: Path, within: float = 10) -> int:
 
 
 # Opening
-
-
-@pytest.mark.parametrize(("line", "message"), data("targets.json")["no_command"])
-def test_no_command(line: str, message: str) -> None:
-    """A line that cannot be run, or is the same for every question, is refused before anything is run."""
-    with pytest.raises(UsageError) as caught:
-        open_command(line, {})
-    assert str(caught.value).startswith(message)
-
-
-@pytest.mark.parametrize("token", ["{query}", "{}", "{question!r}", "{question:>9}", "{0}", "{ question }", "{", "}"])
-def test_unknown_placeholder(token: str) -> None:
-    """A placeholder that is not known, or a single brace, is refused with those that are."""
-    with pytest.raises(UsageError) as caught:
-        open_command(f"cat {{question}} 'x{token}'", {})
-    assert str(caught.value) == (
-        f"command target: unknown placeholder `{token}`; known: {{question}}, {{k}}, {{id}}, {{messages}}, {{history}};"
-        " a brace is {{ or }}"
-    )
-
-
-def test_unknown_settings() -> None:
-    """The settings are those of the mapping."""
-    with pytest.raises(UsageError, match=r"^command target: unknown setting `shell`; known: answer, sources, "):
-        open_command("cat {question}", {"shell": "true"})
-    with pytest.raises(UsageError, match=r"^command target: answer is `a\[`, which is not JMESPath"):
-        open_command("cat {question}", {"answer": "a["})
 
 
 def test_nothing_runs_when_it_is_opened(tmp_path: Path) -> None:

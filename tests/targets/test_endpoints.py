@@ -107,20 +107,6 @@ def test_a_store_without_a_gateway(store_uri: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("endpoints:/", "write endpoints:/NAME"),
-        ("endpoints:/a/b", "write endpoints:/NAME"),
-        ("endpoints:/a?temprature=1", "unknown setting `temprature`"),
-        ("endpoints:/a?temperature=9", "write a number from 0 to 2"),
-    ],
-)
-def test_what_is_no_endpoint(name: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        open_target(name)
-
-
-@pytest.mark.parametrize(
     ("variables", "authorization"),
     [
         ({"MLFLOW_TRACKING_TOKEN": "secret"}, "Bearer secret"),

@@ -45,28 +45,6 @@ def test_own_settings_are_taken() -> None:
     assert settings == {"header.X": "Y"}
 
 
-@pytest.mark.parametrize(("text", "reason"), data("targets.json")["no_jmespath"])
-def test_no_jmespath(text: str, reason: str) -> None:
-    """An expression that is not JMESPath is refused before anything is asked, with setting, text and place."""
-    with pytest.raises(UsageError) as caught:
-        take_mapping("command", {"answer": text})
-    assert str(caught.value).startswith(
-        f"command target: answer is `{text}`, which is not JMESPath; see https://jmespath.org\n"
-    )
-    assert reason in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [("upper(a)", "Unknown function: upper()"), ("length()", "Expected 1 argument for function length(), received 0")],
-)
-def test_no_function(text: str, reason: str) -> None:
-    """A function that JMESPath does not have, or with the wrong arguments, is refused before anything is asked."""
-    with pytest.raises(UsageError) as caught:
-        take_mapping("http", {"answer": text})
-    assert str(caught.value) == f"http target: answer is `{text}`: {reason}; see https://jmespath.org"
-
-
 # Without a mapping
 
 

@@ -9,7 +9,6 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Usage
 from evaltrack.targets.openai import SYSTEM, open_openai
-from tests.files import data
 from tests.openai_behaviours import Reply, refuses_parameter, script
 from tests.openai_behaviours import Usage as ServerUsage
 from tests.openai_server import OpenAIServer
@@ -51,13 +50,6 @@ def test_settings_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert server.bodies[0]["messages"][0]["content"] == "Be brief."
     assert (server.bodies[0]["temperature"], server.bodies[0]["max_completion_tokens"]) == (0.7, 50)
-
-
-@pytest.mark.parametrize(("settings", "message"), data("targets.json")["openai_settings"])
-def test_wrong_settings_are_refused(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], message: str) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "any")
-    with pytest.raises(UsageError, match=message):
-        open_openai("tiny", settings)
 
 
 def test_what_the_server_refused_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:

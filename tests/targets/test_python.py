@@ -62,13 +62,6 @@ def answer(function: Callable[..., Any]) -> str | None:
 # Finding the function
 
 
-@pytest.mark.parametrize("place", ["", "app", "app:", ":ask", ":"])
-def test_place_is_module_and_function(place: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        open_python(place, {})
-    assert str(caught.value) == f"python target `{place}`: write package.module:function, such as app.rag:ask"
-
-
 @pytest.mark.parametrize(("code", "name", "why"), data("targets.json")["imports_that_fail"])
 def test_import_fails(module: Module, code: str, name: str, why: str) -> None:
     """A module that cannot be imported, or lacks the function, is an error with the reason and its cause."""
