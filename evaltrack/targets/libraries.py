@@ -26,7 +26,7 @@ def source_fields(value: Any) -> Fields | None:
     """Return the fields of a source in a library's document or node, or in its JSON; None if it is no source.
 
     LangChain and MLflow have `page_content` and `metadata`, Databricks `content` and `doc_uri`, Haystack `content` and
-    `meta`.
+    `meta`, OpenAI's file search `file_id` and `filename`.
     """
     if isinstance(value, tuple) and len(value) == 2 and (found := source_fields(value[0])):
         return found | {"score": float(value[1])}
@@ -36,6 +36,9 @@ def source_fields(value: Any) -> Fields | None:
     held = plain(value)
     if not isinstance(held, Mapping):
         return None
+    if "file_id" in held and "filename" in held:
+        named = {"title": held["filename"]} | (held.get("attributes") or {})
+        return _source(held.get("text"), named, held["file_id"], held.get("score"))
     if "page_content" not in held and not ("content" in held and held.keys() & {"meta", "doc_uri"}):
         return None
     metadata = held.get("metadata") if "page_content" in held else held.get("meta", held)
@@ -144,11 +147,14 @@ def _conversation(messages: Sequence[Any]) -> Fields:
 
 
 def _openai(value: Any) -> Fields | None:
-    """Return the fields of a chat completion, or of a result of the Responses API."""
-    if not hasattr(value, "output_text") and not hasattr(value, "choices"):
+    """Return the fields of a chat completion, or of a result of the Responses API; its file searches are sources."""
+    if hasattr(value, "choices"):
+        return chat_fields(value.model_dump())
+    if not hasattr(value, "output_text"):
         return None
-    fields = chat_fields(value.model_dump())
-    return fields | {"answer": value.output_text} if hasattr(value, "output_text") else fields
+    searches = [item.results for item in value.output if item.type == "file_search_call" and item.results is not None]
+    sources = [result.model_dump() for results in searches for result in results] if searches else None
+    return chat_fields(value.model_dump()) | {"answer": value.output_text, "sources": sources}
 
 
 _READERS = {"langchain_core": _message, "llama_index": _query, "haystack": _haystack, "openai": _openai}

@@ -127,12 +127,15 @@ def test_objects_of_openais_client() -> None:
     )
     usage = Usage(prompt_tokens=3, completion_tokens=2)
     assert as_response(completion) == Response(answer="Ninety.", usage=usage, model="gpt-x")
+    found = {"file_id": "f1", "filename": "visa.md", "score": 0.5, "text": "Ninety days."}
+    search = {"id": "1", "type": "file_search_call", "status": "completed", "queries": ["stay"], "results": [found]}
     text: dict[str, Any] = {"type": "output_text", "text": "Ninety.", "annotations": []}
     response = responses.Response.model_validate(
         {
             **{"id": "r", "created_at": 1, "model": "gpt-x", "object": "response"},
             **{"parallel_tool_calls": True, "tool_choice": "auto", "tools": []},
             "output": [
+                search,
                 {"type": "function_call", "call_id": "2", "name": "now", "arguments": '{"zone": "UTC"}'},
                 {"id": "3", "type": "message", "role": "assistant", "status": "completed", "content": [text]},
             ],
@@ -145,6 +148,7 @@ def test_objects_of_openais_client() -> None:
     )
     assert as_response(response) == Response(
         answer="Ninety.",
+        sources=(Source(chunk_id="f1", title="visa.md", text="Ninety days.", score=0.5),),
         tool_calls=(ToolCall(name="now", arguments={"zone": "UTC"}),),
         usage=Usage(prompt_tokens=3, completion_tokens=2, cached_tokens=1, reasoning_tokens=0),
         model="gpt-x",
