@@ -19,7 +19,9 @@ from evaltrack.metrics.criteria import Checked
 from evaltrack.records.run import Run
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.run_page import Around, run_html, run_screen
-from evaltrack.report.run_json import StoredMean, StoredSummary, read_summary
+from evaltrack.report.run_json import read_summary
+from evaltrack.report.schemas.form import Mean
+from evaltrack.report.schemas.run import SummaryForm
 from evaltrack.tracking.notes import accepted_words
 from evaltrack.tracking.reader import fetch_rows, fetch_summary, named_evaluation, read_run_table
 from evaltrack.tracking.rows import rows_of_run
@@ -84,7 +86,7 @@ def around_run(store: Store, run: Run) -> Around:
     )
 
 
-def run_page(run: Run, stored: StoredSummary, rows: Path, around: Around, back: str = "") -> str:
+def run_page(run: Run, stored: SummaryForm, rows: Path, around: Around, back: str = "") -> str:
     """Return the page of one run, from its summary and its downloaded rows.
 
     The rows alone determine how many questions are listed.
@@ -110,7 +112,7 @@ def stored_result(store: Store, run: Run) -> RunResult:
 
 
 def result_of(
-    run: Run, stored: StoredSummary, read: Callable[[], Iterable[dict[str, Any]]], serve_command: str | None = None
+    run: Run, stored: SummaryForm, read: Callable[[], Iterable[dict[str, Any]]], serve_command: str | None = None
 ) -> RunResult:
     """Return a run's result from its summary. `read` returns its rows."""
     return RunResult(
@@ -126,7 +128,7 @@ def result_of(
         by_judge=_pairs(stored.by_judge),
         cost_usd=stored.cost_usd,
         criteria=tuple(Checked(each.criterion, each.value, each.met, each.reachable) for each in stored.criteria),
-        notes=stored.notes,
+        notes=tuple(stored.notes),
         errors=(),
         missed=(),
         link=run.link,
@@ -137,7 +139,7 @@ def result_of(
     )
 
 
-def _sound(name: str, stored: StoredSummary) -> bool:
+def _sound(name: str, stored: SummaryForm) -> bool:
     """Return True for a mean with a count, in [0, 1] if it is a share, and for best and largest values."""
     table = metric_table(stored.signature.scores)
     if name not in table.metrics:
@@ -145,7 +147,7 @@ def _sound(name: str, stored: StoredSummary) -> bool:
     return stored.counts.get(name, 0) > 0 and (not table.is_share(name) or 0 <= stored.metrics[name] <= 1)
 
 
-def _pairs(means: Mapping[str, StoredMean]) -> dict[str, tuple[float, int]]:
+def _pairs(means: Mapping[str, Mean]) -> dict[str, tuple[float, int]]:
     return {name: (each.mean, each.n) for name, each in means.items()}
 
 

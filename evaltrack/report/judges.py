@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -13,14 +12,7 @@ from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.rubric_tables import COUNTS
 from evaltrack.records.amount import count, verb
 from evaltrack.report.escaping import one_line
-from evaltrack.report.schemas.others import (
-    AgreementForm,
-    AgreementPart,
-    Disagreement,
-    ReplayForm,
-    ReplayRow,
-    WithinForm,
-)
+from evaltrack.report.schemas.others import AgreementForm, ReplayForm
 from evaltrack.report.templates import columns, environment, print_lines
 from evaltrack.report.words import aim_limit, aim_number, change_words, metric_title, number
 from evaltrack.stats.agreement import Agreement, Figure
@@ -28,7 +20,6 @@ from evaltrack.stats.agreement import Agreement, Figure
 Rubric = Mapping[str, Any]
 """The tables that `evaltrack.metrics.rubric_tables.reasoning_rubric` returns."""
 
-AGREEMENT_SCHEMA = "evaltrack.agreement/1"
 SHOWN = 10
 
 TITLES = {
@@ -46,23 +37,7 @@ TITLES = {
 
 def agreement_json(agreement: JudgesAgreement) -> dict[str, Any]:
     """Return all figures with their intervals and counts, the confusion matrices, and every disagreement."""
-    return AgreementForm.of(
-        agreement,
-        schema=AGREEMENT_SCHEMA,
-        within=WithinForm.of(agreement.within),
-        numbers={name: _part(each) for name, each in agreement.numbers.items()},
-        labels={name: _part(each) for name, each in agreement.labels.items()},
-        disagreements=list(map(Disagreement.of, agreement.disagreements)),
-    )
-
-
-def _part(part: Agreement) -> dict[str, Any]:
-    return AgreementPart.of(
-        part,
-        without_judge=part.without_a,
-        without_other=part.without_b,
-        figures={name: asdict(figure) for name, figure in part.figures.items()},
-    )
+    return AgreementForm.of(agreement).data()
 
 
 def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
@@ -130,19 +105,9 @@ def _notes(agreement: JudgesAgreement) -> Iterator[str]:
         yield f"not defined ({reason}): {', '.join(names)}"
 
 
-REPLAY_SCHEMA = "evaltrack.replay/1"
-
-
 def replay_json(replay: Replay) -> dict[str, Any]:
     """Return the whole replay, response by response."""
-    return ReplayForm.of(
-        replay,
-        schema=REPLAY_SCHEMA,
-        num_responses=len(replay.rows),
-        num_errors=replay.failed,
-        judge_tokens=replay.usage_tokens,
-        rows=list(map(ReplayRow.of, replay.rows)),
-    )
+    return ReplayForm.of(replay, num_responses=len(replay.rows)).data()
 
 
 def replay_lines(replay: Replay) -> list[str]:

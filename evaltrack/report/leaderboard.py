@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -14,11 +14,12 @@ from evaltrack.compare.ranking import ContenderMean, Group, Leaderboard, Standin
 from evaltrack.evaluation.result import SweepResult
 from evaltrack.evaluation.sweep import SweepPlan
 from evaltrack.records.amount import count
-from evaltrack.report.escaping import described, json_without_commands, one_line, plain, within
+from evaltrack.report.escaping import json_without_commands, one_line, within
 from evaltrack.report.html.page import document, render, safe_link, shown
 from evaltrack.report.run_text import NOTE_LIMIT
-from evaltrack.report.schemas.others import LeaderboardForm, PlannedConfiguration, RankedConfiguration, RankedGroup
-from evaltrack.report.templates import columns, print_lines
+from evaltrack.report.schemas.form import Form
+from evaltrack.report.schemas.others import LeaderboardForm, PlanForm, PlannedConfiguration
+from evaltrack.report.templates import descriptions, markdown, print_template, sentences
 from evaltrack.report.words import METRIC_TITLES, number
 
 NONE = "–"
@@ -107,156 +108,75 @@ def group_words(board: Leaderboard, group: Group) -> str:
     return f"{one_line(group.label, 200)} ({count(group.num_questions, 'question')})"
 
 
-def board_notes(board: Leaderboard) -> Iterator[str]:
-    """Yield the notes on how to read the table, one sentence each."""
-    if board.rank_by is None:
-        yield "Nothing was measured."
-        return
-    over = f", over {count(board.groups[0].num_questions, 'question')}" if len(board.groups) == 1 else ""
-    better = "highest" if board.higher_is_better else "lowest"
-    those = over or ", in each group over the questions"
-    yield f"Ranked by {title_of(board, board.rank_by)}, {better} first{those} that every ranked configuration measured."
-    if board.tests:
-        whole = "all pairs, because the data chose the best" if board.reference == "best" else "all configurations"
-        yield (
-            f"Differences are to the {board.reference} of each group; each interval is for a single difference, "
-            f"p is exact and corrected for {count(board.tests, 'test')} (Holm: {whole})."
-        )
-    if len(board.groups) > 1:
-        metric = title_of(board, board.rank_by)
-        yield f"Groups measured {metric} in different ways, and are not compared with each other."
-    for each in board.standings:
-        if words := spread_words(each):
-            yield f"Seeds of {one_line(each.name, 120)}: {words}."
+def _fields(board: Leaderboard) -> dict[str, Any]:
+    """Return the table of a leaderboard and its notes, for all templates of texts."""
+    groups = [
+        (group_words(board, group), [(each, table_cells(board, group, each)) for each in group.standings])
+        for group in board.groups
+    ]
+    return {"board": board, "titles": table_titles(board), "groups": groups, "notes": board_notes(board)}
 
 
-LEADERBOARD_SCHEMA = "evaltrack.leaderboard/1"
-PLAN_SCHEMA = "evaltrack.sweep-plan/1"
+def board_notes(board: Leaderboard) -> list[str]:
+    """Return the notes on how to read the table, one sentence each."""
+    ranked_by = "" if board.rank_by is None else title_of(board, board.rank_by)
+    return sentences("leaderboard_notes.txt", board=board, ranked_by=ranked_by, spread_words=spread_words)
 
 
 def leaderboard_json(result: SweepResult) -> Iterator[str]:
     """Yield the leaderboard as one JSON object."""
-    board = result.leaderboard
-    groups = [
-        RankedGroup.of(group, configurations=[_standing(each) for each in group.standings]) for group in board.groups
+    yield _text(LeaderboardForm.of(result, **vars(result.leaderboard)))
+
+
+def planned(plan: SweepPlan) -> PlanForm:
+    """Return the plan of a sweep, with the most calls it makes."""
+    configurations = [
+        PlannedConfiguration.of(each, target_calls=plan.target_calls(each), judge_calls=plan.judge_calls(each))
+        for each in plan.configurations
     ]
-    yield _text(LeaderboardForm.of(result, schema=LEADERBOARD_SCHEMA, **vars(board) | {"groups": groups}))
+    return PlanForm(
+        name=plan.name,
+        golden=plan.golden.name,
+        questions=len(plan.golden),
+        target_calls=sum(each.target_calls for each in configurations),
+        judge_calls=sum(each.judge_calls for each in configurations),
+        configurations=configurations,
+    )
 
 
 def plan_json(plan: SweepPlan) -> Iterator[str]:
     """Yield the plan of a sweep as one JSON object."""
-    configurations = [
-        PlannedConfiguration.of(
-            each,
-            name=each.label,
-            target=each.target_name,
-            k=each.settings.k,
-            settings=dict(each.axes),
-            target_calls=plan.target_calls(each),
-            judge_calls=plan.judge_calls(each),
-        )
-        for each in plan.configurations
-    ]
-    totals = {name: sum(each[name] for each in configurations) for name in ("target_calls", "judge_calls")}
-    head = {"schema": PLAN_SCHEMA, "name": plan.name, "golden": plan.golden.name, "questions": len(plan.golden)}
-    yield _text(head | totals | {"configurations": configurations})
+    yield _text(planned(plan))
 
 
-def _standing(standing: Standing) -> dict[str, Any]:
-    return RankedConfiguration.of(
-        standing,
-        settings=standing.contender.settings,
-        metrics={name: asdict(mean) for name, mean in standing.means.items()},
-        seconds=standing.contender.seconds,
-        seconds_p95=standing.contender.seconds_p95,
-        runs=[run.run_id for run in standing.contender.runs],
-    )
-
-
-def _text(value: dict[str, Any]) -> str:
-    return json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+def _text(form: Form) -> str:
+    return json_without_commands(json.dumps(form.data(), ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
 def leaderboard_markdown(board: Leaderboard, name: str) -> str:
     """Return the whole table with its notes."""
-    return "\n".join(_lines(board, name, plain)) + "\n"
-
-
-def _quoted(run_id: str) -> str:
-    return quote(run_id, safe="", errors="replace")
+    return markdown().get_template("leaderboard.md").render(name=name, links={}, **_fields(board))
 
 
 def leaderboard_note(result: SweepResult) -> str:
     """Return the lines of the table that fit MLflow's description of a run, with links relative to MLflow's UI."""
     links = {
-        each.name: f"#/experiments/{result.experiment_id}/runs/{_quoted(each.contender.runs[0].run_id)}"
+        each.name: f"#/experiments/{result.experiment_id}/runs/{quote(each.contender.runs[0].run_id, safe='')}"
         for each in result.leaderboard.standings
     }
-    lines = _lines(result.leaderboard, result.name, described, links)
+    template = descriptions().get_template("leaderboard.md")
+    lines = template.render(name=result.name, links=links, **_fields(result.leaderboard)).rstrip("\n").split("\n")
     return within(lines, NOTE_LIMIT, "\n… the artifact leaderboard.html holds all\n")
-
-
-def _lines(
-    board: Leaderboard, name: str, escaped: Callable[[str, int], str], links: dict[str, str] | None = None
-) -> Iterator[str]:
-    titles = table_titles(board)
-    yield f"### {escaped(name, 160)}"
-    yield ""
-    yield f"| {' | '.join(titles)} |"
-    yield "| ---: | --- |" + " ---: |" * (len(titles) - 2)
-    for group in board.groups:
-        if words := group_words(board, group):
-            yield f"| | **{escaped(words, 240)}** |" + " |" * (len(titles) - 2)
-        for standing in group.standings:
-            rank, configuration, *others = table_cells(board, group, standing)
-            shown = escaped(configuration, 160)
-            shown = f"[{shown}]({links[standing.name]})" if links else shown
-            yield f"| {rank} | {shown} | {' | '.join(escaped(each, 80) for each in others)} |"
-    yield ""
-    for note in board_notes(board):
-        yield f"- {escaped(note, 700)}"
 
 
 def print_sweep(result: SweepResult, console: Console) -> None:
     """Print the table, its notes, and its address in MLflow."""
-    board = result.leaderboard
-    titles = table_titles(board)
-    lines = [("dim", titles)]
-    for group in board.groups:
-        if words := group_words(board, group):
-            lines.append(("dim", ["", words, *[""] * (len(titles) - 2)]))
-        lines += [("", table_cells(board, group, each)) for each in group.standings]
-    shown = [*_table_lines(lines), *(("dim", note) for note in board_notes(board))]
-    for each in board.standings:
-        if each.num_errors:
-            words = f"In {one_line(each.name, 120)} {count(each.num_errors, 'question')} ended in errors"
-            shown.append(("bold red", words))
-    shown += [("yellow", f"Note: {one_line(note, 300)}") for note in result.notes]
-    reused = f", {result.reused} of them finished before" if result.reused else ""
-    shown.append(("", f"MLflow run {result.run_id} {result.status}, the parent of {len(result.results)}{reused}"))
-    shown.append(("", f"to see it: {result.serve_command}" if result.serve_command else ""))
-    print_lines(console, [(f"copy {style}", line) for style, line in (*shown, ("", result.link or ""))])
+    print_template(console, "leaderboard.txt", made=result, **_fields(result.leaderboard))
 
 
 def print_plan(plan: SweepPlan, console: Console) -> None:
     """Print the configurations of a sweep, and the number of calls they make."""
-    lines = [("dim", ["", "configuration", "target calls", "judge calls"])]
-    for place, each in enumerate(plan.configurations, start=1):
-        calls = f"{plan.target_calls(each):,}", f"{plan.judge_calls(each):,}"
-        lines.append(("", [str(place), one_line(each.label or plan.name, 120), *calls]))
-    target, judge = (sum(map(calls, plan.configurations)) for calls in (plan.target_calls, plan.judge_calls))
-    runs = count(len(plan.configurations), "configuration")
-    judged = f", judges at most {count(judge, 'time')}" if judge else ""
-    asked = f"{runs} × {count(len(plan.golden), 'question')}: the target is called {count(target, 'time')}{judged}"
-    shown = [*_table_lines(lines), ("", f"{asked}; nothing was run")]
-    print_lines(console, [(f"copy {style}", line) for style, line in shown])
-
-
-def _table_lines(lines: Sequence[tuple[str, list[str]]]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a table whose second column is a name."""
-    cells = columns([(each[1], each[0], *each[2:]) for _, each in lines])
-    for (style, _), (name, place, *others) in zip(lines, cells, strict=True):
-        yield style, "  ".join((place, name, *others))
+    print_template(console, "plan.txt", plan=planned(plan))
 
 
 def leaderboard_html(board: Leaderboard, name: str) -> str:
@@ -267,42 +187,17 @@ def leaderboard_html(board: Leaderboard, name: str) -> str:
 
 
 def leaderboard_parts(board: Leaderboard, name: str) -> dict[str, Any]:
-    """Return the fields of a leaderboard for the template."""
+    """Return the fields of a leaderboard for the template of pages."""
     return {
         "name": shown(name, 200),
+        "board": board,
         "titles": [title_of(board, metric) for metric in board.metrics],
         "cost": UNITS.get(board.cost_unit or "", ""),
         "blanks": len(board.metrics) + bool(board.metrics) + bool(board.cost_unit) + 3,
-        "groups": [_group(board, group) for group in board.groups],
-        "notes": [shown(note, 700) for note in board_notes(board)],
+        "groups": [(group_words(board, group), group) for group in board.groups],
+        "notes": board_notes(board),
+        "written": {
+            **{"number": number, "p": p_words, "seconds": seconds_words, "spread": spread_words},
+            **{"cost": partial(cost_words, board), "difference": difference_words, "link": safe_link},
+        },
     }
-
-
-def _group(board: Leaderboard, group: Group) -> dict[str, Any]:
-    return {"words": group_words(board, group), "lines": [_line(board, group, each) for each in group.standings]}
-
-
-def _line(board: Leaderboard, group: Group, standing: Standing) -> dict[str, Any]:
-    run = standing.contender.runs[0]
-    return {
-        "rank": NONE if standing.rank is None else str(standing.rank),
-        "name": shown(standing.name, 160),
-        "link": safe_link(run.link),
-        "run": shown(run.run_id[:8], 8),
-        "why": standing.why_unranked,
-        "is_reference": standing.name == group.reference,
-        "spread": spread_words(standing),
-        "cells": [_cell(standing, metric) for metric in board.metrics],
-        "p": p_words(standing.p_value),
-        "cost": cost_words(board, standing),
-        "seconds": seconds_words(standing.contender.seconds),
-        "p95": seconds_words(standing.contender.seconds_p95),
-        "errors": f"{standing.num_errors:,}",
-    }
-
-
-def _cell(standing: Standing, metric: str) -> dict[str, str] | None:
-    mean = standing.means.get(metric)
-    if mean is None:
-        return None
-    return {"value": number(mean.value), "n": f"{mean.n:,}", "difference": difference_words(mean)}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from rich.console import Console
@@ -22,13 +21,10 @@ from evaltrack.report import words
 from evaltrack.report.comparison_summary import behind_line, verdict_sentence
 from evaltrack.report.escaping import clip, described, one_line, plain, within
 from evaltrack.report.gate_words import reasons, reruns_words
-from evaltrack.report.templates import environment, print_template
+from evaltrack.report.templates import descriptions, print_template
 from evaltrack.report.words import failure_words, metric_number, metric_title, missed_words
 from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import TABLE, TABLE_ROWS
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 SHOWN = 10
 """Questions of a kind that are listed, and domains."""
@@ -88,11 +84,6 @@ def print_run(result: RunResult, console: Console) -> None:
     print_template(console, "run.txt", (SHOWN, 8, 6, 5, 4, 3, 2, 1), SCREEN, WIDTH, **fields, one_line=one_line)
 
 
-@cache
-def _descriptions() -> Environment:
-    return environment(lambda text: described(text, 2_000))
-
-
 def run_note(result: RunResult, taken: int = 0) -> str:
     """Return a short report for MLflow's description of the run.
 
@@ -116,7 +107,7 @@ def run_note(result: RunResult, taken: int = 0) -> str:
         "domains": domains,
         "worst": [*(name for name, _ in domains[:SHOWN]), *(name for name in result.groups if name in LEVELS)],
     }
-    text = _descriptions().get_template("run.md").render(fields)
+    text = descriptions().get_template("run.md").render(fields)
     return within(text.rstrip("\n").split("\n"), NOTE_LIMIT - taken)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -12,14 +13,16 @@ from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, SetComparisons
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.records.amount import count
 from evaltrack.report.comparison_words import TONES, VERDICTS, verdict_words
-from evaltrack.report.escaping import clip, inert, json_without_commands, one_line, plain
+from evaltrack.report.escaping import clip, inert, json_without_commands, one_line
 from evaltrack.report.gate_words import reasons
 from evaltrack.report.run_json import run_json
-from evaltrack.report.schemas.comparison import COMPARISON_SCHEMA, comparison_json
-from evaltrack.report.templates import columns, print_lines
+from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
+from evaltrack.report.templates import environment, markdown, print_template
 from evaltrack.report.words import metric_change, metric_number, metric_title
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 MEANS = tuple(score.metric for score in HEADLINES)
 """The metrics of the tables. A metric that no set has is left out."""
@@ -39,27 +42,12 @@ def sets_json(sets: SetResults) -> Iterator[str]:
 
 def print_sets(sets: SetResults, console: Console) -> None:
     """Print a line for each golden set, the notes of each, and their address in MLflow."""
-    titles, *lines = columns(sets_table(sets))
-    shown = [("copy dim", "  ".join(titles)), *(("copy", "  ".join(cells)) for cells in lines)]
-    for result in sets.results:
-        golden = one_line(result.signature.golden, 80)
-        shown += [("copy yellow", f"{golden}: {one_line(note, 300)}") for note in result.notes]
-    shown.append(("copy", f"MLflow run {sets.run_id} {sets.status}, the parent of {len(sets.results)}"))
-    shown.append(("copy", f"to see it: {sets.serve_command}" if sets.serve_command else ""))
-    print_lines(console, [*shown, ("copy", sets.link or "")])
+    print_template(console, "sets.txt", made=sets, rows=sets_table(sets))
 
 
 def sets_note(sets: SetResults) -> str:
     """Return the table as Markdown. Each set has a link to its run, relative to MLflow's UI."""
-    titles, *lines = sets_table(sets)
-    note = [f"### {count(len(sets.results), 'golden set')}", "", f"| {' | '.join(titles)} |"]
-    note.append("| --- |" + " ---: |" * (len(titles) - 1))
-    for result, cells in list(zip(sets.results, lines, strict=True))[:NOTE_SETS]:
-        run = f"#/experiments/{result.experiment_id}/runs/{result.run_id}"
-        note.append(f"| {plain(cells[0], 80)} | {' | '.join(cells[1:-1])} | [{cells[-1]}]({run}) |")
-    if len(lines) > NOTE_SETS:
-        note.append(f"\n… and {len(lines) - NOTE_SETS:,} more")
-    return "\n".join(note) + "\n"
+    return markdown().get_template("sets.md").render(sets=sets, shown=NOTE_SETS, rows=sets_table(sets))
 
 
 def sets_table(sets: SetResults) -> list[list[str]]:
@@ -108,33 +96,36 @@ def sets_json_text(made: SetComparisons) -> str:
 
 
 def _without(each: ComparedSet) -> dict[str, Any]:
-    return {
-        "schema": COMPARISON_SCHEMA,
-        "golden": each.golden,
-        "verdict": each.verdict,
-        "headline": VERDICTS[each.verdict],
-        "exit_code": EXIT_CODES[each.verdict],
-        "reasons": [each.problem],
-    }
+    code, headline = EXIT_CODES[each.verdict], VERDICTS[each.verdict]
+    return MissingComparison.of(each, exit_code=code, headline=headline, reasons=[each.problem]).data()
 
 
 def print_set_comparisons(made: SetComparisons, console: Console) -> None:
     """Print a line for each golden set, the reasons of verdicts that are not ok, and the parts not compared."""
-    titles, *lines = columns(comparisons_table(made), left=2)
-    styles = [STYLES[TONES[each.verdict]] for each in made.sets]
-    shown = [("copy dim", "  ".join(titles))]
-    shown += [(f"copy {style}", "  ".join(cells)) for style, cells in zip(styles, lines, strict=True)]
-    print_lines(console, [*shown, *(("copy", line) for line in _reasons(made))])
+    styles = ["dim", *(STYLES[TONES[each.verdict]] for each in made.sets)]
+    print_template(console, "compared_sets.txt", styles=styles, **_fields(made))
+
+
+@cache
+def _for_comment() -> Environment:
+    return environment(partial(inert, limit=2_000))
 
 
 def sets_markdown(made: SetComparisons) -> str:
     """Return the same table and reasons as Markdown."""
-    titles, *lines = comparisons_table(made)
-    page = [f"### evaltrack: {VERDICTS[made.verdict]} in {count(len(made.sets), 'golden set')}", ""]
-    page += [f"| {' | '.join(titles)} |", "| --- | --- |" + " ---: |" * (len(titles) - 2)]
-    page += [f"| {' | '.join(inert(cell) for cell in cells)} |" for cells in lines]
-    page += ["", *(f"- {inert(line, 400)}" for line in _reasons(made))]
-    return "\n".join(page).rstrip() + "\n"
+    fields = _fields(made) | {"verdict": VERDICTS[made.verdict]}
+    return _for_comment().get_template("compared_sets.md").render(fields).rstrip() + "\n"
+
+
+def _fields(made: SetComparisons) -> dict[str, Any]:
+    """Return the table, and a line for each reason of a verdict that is not ok and each verdict on only a part."""
+    lines: list[tuple[str, str]] = []
+    for each in made.sets:
+        words = verdict_words(each.comparison) if each.comparison else each.problem
+        lines += [(each.golden, words)] if words != VERDICTS[each.verdict] else []
+        if each.comparison and each.verdict != "ok":
+            lines += [(each.golden, reason) for reason in reasons(each.comparison)]
+    return {"rows": comparisons_table(made), "reasons": lines}
 
 
 def comparisons_table(made: SetComparisons) -> list[list[str]]:
@@ -164,14 +155,3 @@ def _moved(comparison: Comparison, name: str) -> str:
         return "–"
     now, change = metric_number(name, metric.candidate), metric_change(name, metric.delta)
     return f"{now} ({change})" if metric.delta and metric.shows_change else now
-
-
-def _reasons(made: SetComparisons) -> Iterator[str]:
-    """Yield the reasons of each verdict that is not ok, and the scope of each verdict on only a part."""
-    for each in made.sets:
-        lines: Iterable[str] = [clip(each.problem, 400)]
-        if each.comparison:
-            words = verdict_words(each.comparison)
-            lines = [words] if words != VERDICTS[each.verdict] else []
-            lines += reasons(each.comparison) if each.verdict != "ok" else ()
-        yield from (f"{clip(each.golden, 80)}: {line}" for line in lines)

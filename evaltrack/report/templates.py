@@ -7,8 +7,8 @@ style has the word ``copy`` never wraps. No line begins with a command of a CI r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from evaltrack.records.amount import count
-from evaltrack.report.escaping import BREAK, clip, without_any_commands
+from evaltrack.report.escaping import BREAK, clip, described, plain, without_any_commands
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -45,6 +45,18 @@ def environment(escaped: Callable[[str], str]) -> Environment:
     )
     made.filters |= {"clip": clip, "count": count, "ours": Ours}
     return made
+
+
+_plain = cache(partial(environment, str))
+markdown = cache(partial(environment, partial(plain, limit=2_000)))
+descriptions = cache(partial(environment, partial(described, limit=2_000)))
+"""The templates of MLflow's descriptions."""
+
+
+def sentences(name: str, **fields: Any) -> list[str]:
+    """Return the sentences of a template, one for each line that is not blank. Nothing in them is escaped."""
+    text = _plain().get_template(name).render(fields)
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
 @cache
@@ -102,15 +114,15 @@ def _wrapped(lines: Iterable[Line], console: Console, width: int) -> Iterator[Te
             yield Text.assemble((head if place == 0 else " " * len(head), text.style), harmless)
 
 
-def columns(rows: Iterable[Sequence[str]], left: int = 1) -> list[list[str]]:
-    """Return the rows with each cell padded to the width of its column. The first `left` columns are left-aligned.
+def columns(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> list[list[str]]:
+    """Return the rows with each cell padded to the width of its column. The columns `left` are left-aligned.
 
     Cells are never cut: a cut number is wrong.
     """
     lines = list(rows)
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     return [
-        [_padded(cell, width, left=place < left) for place, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        [_padded(cell, width, left=place in left) for place, (cell, width) in enumerate(zip(row, widths, strict=True))]
         for row in lines
     ]
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, is_dataclass
-from math import isfinite
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from evaltrack.compare.change import CauseKind, Change, CulpritKind, Fate, Outcome
 from evaltrack.compare.comparison import ComparedAim, Comparison, MetricDelta, Rule, RuleKind, RuleState, Verdict
@@ -17,8 +15,6 @@ from evaltrack.compare.reruns import Rerun, Reruns
 from evaltrack.compare.run_differences import RunDifference
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Signature
-from evaltrack.records.base import without_halves
-from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_summary import culprit_words
 from evaltrack.report.comparison_words import verdict_words
@@ -30,7 +26,7 @@ from evaltrack.tracking.rows import columns_of
 class RunSide(Form):
     """One run; `run_id` is null for a saved file."""
 
-    run_id: str | None
+    run_id: Annotated[str | None, BeforeValidator(lambda run_id: run_id or None)]
     name: str
     link: str | None
     num_questions: int
@@ -45,8 +41,8 @@ class GateForm(Form):
     allow_flips: int
     min_coverage: float | None
     allow_partial: bool
-    max_drop: dict[str, Threshold]
-    domain_max_drop: dict[str, dict[str, Threshold]]
+    max_drop: dict[str, Threshold] = Field(validation_alias="drops")
+    domain_max_drop: dict[str, dict[str, Threshold]] = Field(validation_alias="domain_drops")
 
 
 class RuleForm(Form):
@@ -57,11 +53,15 @@ class RuleForm(Form):
     words: str
     metric: str | None
     where: str
-    value: float
+    value: int | float
     limit: int | None
     threshold: Threshold | None
     p_value: float | None
     names: list[str]
+
+
+def _both_sides(pair: Sequence[float] | None) -> dict[str, float] | None:
+    return dict(zip(("baseline", "candidate"), pair, strict=True)) if pair else None
 
 
 class Measured(Form):
@@ -79,14 +79,21 @@ class MetricForm(Form):
     delta: float
     drop: float | None
     interval: list[float | None] | None
-    interval_method: str | None
+    interval_method: str | None = Field(validation_alias="method")
     p_value: float | None
     threshold: Threshold | None
     regressed: bool
     n: int
-    measured: Measured | None
+    measured: Annotated[Measured | None, BeforeValidator(_both_sides)]
     wins: int
     losses: int
+
+
+def _by_name(metrics: Iterable[MetricDelta]) -> dict[str, MetricDelta]:
+    return {metric.name: metric for metric in metrics}
+
+
+Metrics = Annotated[dict[str, MetricForm], BeforeValidator(_by_name)]
 
 
 class GroupForm(Form):
@@ -95,7 +102,7 @@ class GroupForm(Form):
     num_questions: int
     pass_to_fail: int
     fail_to_pass: int
-    metrics: dict[str, MetricForm]
+    metrics: Metrics
 
 
 class CauseForm(Form):
@@ -117,13 +124,20 @@ class CulpritForm(Form):
     `page_rarer`: the candidate returns it for other questions; `page_rose`: it newly ranks above the expected source.
     """
 
-    page: str | None
     kind: CulpritKind
+    page: str | None
     message: str
     link: str | None
     parts: list[str]
     ids: list[str]
     words: str
+
+
+def _moves(moves: Iterable[tuple[str, float, float]]) -> dict[str, Any]:
+    return {name: _both_sides(pair) for name, *pair in moves}
+
+
+Moves = Annotated[dict[str, Delta], BeforeValidator(_moves)]
 
 
 class ChangeForm(Form):
@@ -135,8 +149,8 @@ class ChangeForm(Form):
     domain: str
     difficulty: str | None
     category: str | None
-    from_: Outcome = Field(alias="from")
-    to: Outcome
+    from_: Outcome = Field(validation_alias="was", serialization_alias="from")
+    to: Outcome = Field(validation_alias="now")
     cause: CauseKind
     detail: str
     source: str | None
@@ -145,12 +159,12 @@ class ChangeForm(Form):
     displaced_by: str | None
     link: str | None
     also: list[CauseForm]
-    dropped: dict[str, Delta]
+    dropped: Moves
     same_retrieval: bool | None
     rerun: Rerun | None
     accepted: str | None
     counts: bool
-    raised: dict[str, Delta]
+    raised: Moves
     before: dict[str, Any] | None
     after: dict[str, Any] | None
 
@@ -158,7 +172,7 @@ class ChangeForm(Form):
 class ComparisonForm(Form):
     """A comparison; `questions` counts the common questions by fate."""
 
-    schema_: Literal["evaltrack.comparison/1"] = Field(alias="schema")
+    schema_: Literal["evaltrack.comparison/1"] = Field("evaltrack.comparison/1", alias="schema")
     verdict: Verdict
     headline: str
     exit_code: Literal[0, 1, 3]
@@ -170,7 +184,7 @@ class ComparisonForm(Form):
     differences: list[RunDifference]
     compare_link: str | None
     num_common: int
-    metrics: dict[str, MetricForm]
+    metrics: Metrics
     loss_p: float | None
     reruns: Reruns
     causes: dict[CauseKind, int]
@@ -201,7 +215,7 @@ class ComparisonForm(Form):
 class MissingComparison(Form):
     """A golden set that could not be compared."""
 
-    schema_: Literal["evaltrack.comparison/1"] = Field(alias="schema")
+    schema_: Literal["evaltrack.comparison/1"] = Field("evaltrack.comparison/1", alias="schema")
     golden: str
     verdict: Verdict
     headline: str
@@ -220,8 +234,6 @@ FORMS = {
     "comparisons": (ComparisonsForm, "Comparisons of several golden sets"),
 }
 
-
-COMPARISON_SCHEMA = "evaltrack.comparison/1"
 
 LISTS: dict[Fate, str] = {
     "broke": "flips",
@@ -256,49 +268,35 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     `culprits` holds the sources or errors of the questions that got worse, each with its questions: the 100 with the
     most. `gate` holds the settings of the rules, `rules` each rule with its state.
     """
-    gate, domain_drops = comparison.gate, {name: dict(drops) for name, drops in comparison.gate.domain_drops.items()}
-    made = ComparisonForm.of(
+    groups = {
+        name: {group.name: group for group in comparison.groups if group.kind == kind}
+        for name, kind in (("domains", "domain"), ("difficulties", "difficulty"), ("categories", "category"))
+    }
+    return ComparisonForm.of(
         comparison,
-        schema=COMPARISON_SCHEMA,
         headline=verdict_words(comparison),
         reasons=reasons(comparison),
         rules=[_rule(rule, comparison) for rule in comparison.rules],
-        gate=GateForm.of(gate, max_drop=dict(gate.drops), domain_max_drop=domain_drops),
-        baseline=_run(comparison.baseline),
-        candidate=_run(comparison.candidate),
-        metrics=_metrics(comparison.metrics),
         loss_p=comparison.loss_p if comparison.passing_compared else None,
-        reruns=comparison.reruns,
-        culprits=[asdict(each) | {"words": culprit_words(each)} for each in comparison.culprits[:CULPRITS]],
+        culprits=[CulpritForm.of(each, words=culprit_words(each)) for each in comparison.culprits[:CULPRITS]],
         questions={fate: comparison.count(fate) for fate in get_args(Fate)},
-        **_changes(comparison),
         num_drops=comparison.count("lower score"),
-        domains=_groups(comparison, "domain"),
-        difficulties=_groups(comparison, "difficulty"),
-        categories=_groups(comparison, "category"),
-    )
-    storable: dict[str, Any] = _storable(made)
-    return storable
+        **_changes(comparison),
+        **groups,
+    ).data()
 
 
-def _run(run: Run) -> dict[str, Any]:
-    return RunSide.of(run, run_id=run.run_id or None)
-
-
-def _rule(rule: Rule, comparison: Comparison) -> dict[str, Any]:
-    metric = rule.metric
+def _rule(rule: Rule, comparison: Comparison) -> RuleForm:
+    words, metric = rule_words(rule, comparison), rule.metric
+    if metric is None:
+        return RuleForm.of(rule, words=words, threshold=None)
     return RuleForm.of(
-        rule,
-        words=rule_words(rule, comparison),
-        metric=metric and metric.name,
-        value=metric.candidate if metric else rule.value,
-        limit=None if metric else rule.limit,
-        threshold=metric and metric.threshold,
+        rule, words=words, metric=metric.name, value=metric.candidate, limit=None, threshold=metric.threshold
     )
 
 
-def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
-    lists: dict[str, list[dict[str, Any]]] = {}
+def _changes(comparison: Comparison) -> dict[str, list[ChangeForm]]:
+    lists: dict[str, list[ChangeForm]] = {}
     place = 0
     for fate, changes in comparison.by_fate.items():
         lists[LISTS[fate]] = [_change(change, whole=place + n < SIDES) for n, change in enumerate(changes)]
@@ -306,38 +304,14 @@ def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
     return lists
 
 
-def _metrics(metrics: Iterable[MetricDelta]) -> dict[str, Any]:
-    return {
-        metric.name: MetricForm.of(
-            metric,
-            interval_method=metric.method,
-            measured=metric.measured and dict(zip(("baseline", "candidate"), metric.measured, strict=True)),
-        )
-        for metric in metrics
-    }
-
-
-def _groups(comparison: Comparison, kind: str) -> dict[str, Any]:
-    groups = (group for group in comparison.groups if group.kind == kind)
-    return {group.name: GroupForm.of(group, metrics=_metrics(group.metrics)) for group in groups}
-
-
-def _change(change: Change, *, whole: bool) -> dict[str, Any]:
-    cause = CauseForm.of(change.cause)
+def _change(change: Change, *, whole: bool) -> ChangeForm:
+    cause = dict(CauseForm.of(change.cause))
     return ChangeForm.of(
         change,
-        **cause | {"from": change.was, "cause": cause["kind"]},
-        to=change.now,
-        also=list(map(CauseForm.of, change.also)),
-        dropped=_moves(change.dropped),
-        raised=_moves(change.raised),
+        **cause | {"cause": cause["kind"]},
         before=_side(change.before if whole else None),
         after=_side(change.after if whole else None),
     )
-
-
-def _moves(moves: Iterable[tuple[str, float, float]]) -> dict[str, Any]:
-    return {name: {"baseline": was, "candidate": now} for name, was, now in moves}
 
 
 def _side(row: StoredRow | None) -> dict[str, Any] | None:
@@ -347,18 +321,3 @@ def _side(row: StoredRow | None) -> dict[str, Any] | None:
     names = ("chunk_id", "title", "url", "score")
     sources = columns["sources"] and [{name: source[name] for name in names} for source in columns["sources"]]
     return {name: columns[name] for name in (*SIDE_COLUMNS, *row.own)} | {"sources": sources}
-
-
-def _storable(value: Any) -> Any:
-    """Return the value with null for numbers that are not finite, and replacement characters for lone surrogates."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    if isinstance(value, str):
-        return without_halves(value)
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {_storable(key): _storable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_storable(item) for item in value]
-    return value

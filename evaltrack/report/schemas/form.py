@@ -3,44 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
-from typing import Any
+from math import isfinite
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from evaltrack.records import Signature
+from evaltrack.records.base import Count, without_halves
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class Form(BaseModel):
-    """An object in an output. Each field is always there; its type says if it may be null."""
+    """An object in an output, built from the attributes of a record. Each field is always there; its type says if it
+    may be null.
+    """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True, populate_by_name=True)
 
     @classmethod
-    def of(cls, record: object, /, **fields: Any) -> dict[str, Any]:
-        """Return the object to write. Each field is from `fields`, else the record's attribute of this name."""
-        names = (field.alias or name for name, field in cls.model_fields.items())
-        return {name: _data(fields[name] if name in fields else getattr(record, name)) for name in names}
+    def of(cls, record: object, /, **fields: Any) -> Self:
+        """Return the form of a record. `fields` replace its attributes, and add others."""
+        return cls.model_validate(_Replaced(record, fields) if fields else record)
+
+    def data(self) -> dict[str, Any]:
+        """Return the object to write: all JSON writers and UTF-8 can hold it. A number that is not finite is null."""
+        written: dict[str, Any] = _storable(self.model_dump(by_alias=True))
+        return written
 
 
-def _data(value: Any) -> Any:
-    """Return records and mappings as data for JSON, other values unchanged."""
-    if isinstance(value, BaseModel):
-        return value.model_dump()
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+class _Replaced:
+    """A record with other attributes in place of some of its own."""
+
+    def __init__(self, record: object, fields: dict[str, Any]) -> None:
+        self._record = record
+        self.__dict__ |= fields
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._record, name)
+
+
+def _storable(value: Any) -> Any:
+    """Return the value with null for numbers that are not finite, and replacement characters for lone surrogates."""
+    if isinstance(value, str):
+        return without_halves(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
     if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, tuple) else value
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return [_storable(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+Number = Annotated[float, Field(ge=-1e15, le=1e15)]
+"""A finite number. Scores have these bounds too."""
 
 
 class Mean(Form):
     """A mean, and its number of questions."""
 
-    mean: float
-    n: int
+    mean: Number
+    n: Count
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_pair(cls, pair: object) -> object:
+        return dict(zip(("mean", "n"), pair, strict=True)) if isinstance(pair, tuple) else pair
 
 
 class Delta(Form):
@@ -48,14 +75,6 @@ class Delta(Form):
 
     baseline: float
     candidate: float
-
-
-class CriterionState(Form):
-    """A criterion of one run: its value, if it is met, and the highest reachable value."""
-
-    value: float | None
-    met: bool | None
-    reachable: float | None
 
 
 def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:

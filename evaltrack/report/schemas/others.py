@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AliasPath, BeforeValidator, Field
 
 from evaltrack.compare.ranking import ContenderMean, CostUnit, ReferenceKind
 from evaltrack.evaluation.settings import EvaluationConfig
@@ -14,6 +14,7 @@ from evaltrack.judges.cache import CacheSize
 from evaltrack.judges.recorded import NOT_IN_FILES
 from evaltrack.metrics.rubric import Gate, Requirement
 from evaltrack.records import Mode, Question, Response, Source, Verdict
+from evaltrack.records.run import Run
 from evaltrack.records.verdict import ANSWER_GRADES, Observed
 from evaltrack.report.schemas.form import Form, headed, plain, schema_of
 from evaltrack.stats.agreement import Figure
@@ -27,10 +28,10 @@ TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items"
 class PlannedConfiguration(Form):
     """A planned evaluation, and the most calls it makes."""
 
-    name: str
-    target: str
-    k: int
-    settings: dict[str, str]
+    name: str = Field(validation_alias="label")
+    target: str = Field(validation_alias="target_name")
+    k: int = Field(validation_alias=AliasPath("settings", "k"))
+    settings: dict[str, str] = Field(validation_alias="axes")
     target_calls: int
     judge_calls: int
 
@@ -38,7 +39,7 @@ class PlannedConfiguration(Form):
 class PlanForm(Form):
     """The plan of a sweep."""
 
-    schema_: Literal["evaltrack.sweep-plan/1"] = Field(alias="schema")
+    schema_: Literal["evaltrack.sweep-plan/1"] = Field("evaltrack.sweep-plan/1", alias="schema")
     name: str
     golden: str
     questions: int
@@ -47,21 +48,25 @@ class PlanForm(Form):
     configurations: list[PlannedConfiguration]
 
 
+def _ids(runs: tuple[Run, ...]) -> list[str]:
+    return [run.run_id for run in runs]
+
+
 class RankedConfiguration(Form):
     """One line; `cost` and `seconds` are for one question, `p_value` is corrected for all `tests`."""
 
     name: str
-    settings: dict[str, str]
+    settings: dict[str, str] = Field(validation_alias=AliasPath("contender", "settings"))
     rank: int | None
     why_unranked: str
-    metrics: dict[str, ContenderMean]
+    metrics: dict[str, ContenderMean] = Field(validation_alias="means")
     p_value: float | None
     spread: tuple[float, float] | None
     cost: float | None
-    seconds: float | None
-    seconds_p95: float | None
+    seconds: float | None = Field(validation_alias=AliasPath("contender", "seconds"))
+    seconds_p95: float | None = Field(validation_alias=AliasPath("contender", "seconds_p95"))
     num_errors: int
-    runs: list[str]
+    runs: Annotated[list[str], BeforeValidator(_ids)] = Field(validation_alias=AliasPath("contender", "runs"))
 
 
 class RankedGroup(Form):
@@ -70,13 +75,13 @@ class RankedGroup(Form):
     label: str
     reference: str | None
     num_questions: int
-    configurations: list[RankedConfiguration]
+    configurations: list[RankedConfiguration] = Field(validation_alias="standings")
 
 
 class LeaderboardForm(Form):
     """The leaderboard of a sweep."""
 
-    schema_: Literal["evaltrack.leaderboard/1"] = Field(alias="schema")
+    schema_: Literal["evaltrack.leaderboard/1"] = Field("evaltrack.leaderboard/1", alias="schema")
     run_id: str
     experiment_id: str
     name: str
@@ -141,7 +146,7 @@ class ReplayRow(Form):
 class ReplayForm(Form):
     """The repeatability of a judge's scores."""
 
-    schema_: Literal["evaltrack.replay/1"] = Field(alias="schema")
+    schema_: Literal["evaltrack.replay/1"] = Field("evaltrack.replay/1", alias="schema")
     run_id: str
     judge: str
     judge_prompt: str
@@ -149,12 +154,12 @@ class ReplayForm(Form):
     times: int
     num_responses: int
     left_out: int
-    num_errors: int
+    num_errors: int = Field(validation_alias="failed")
     share_within: float | None
     mean_spread: float | None
     num_changed: int
     noise: float | None
-    judge_tokens: int
+    judge_tokens: int = Field(validation_alias="usage_tokens")
     rows: list[ReplayRow]
 
 
@@ -171,7 +176,7 @@ class WithinForm(Form):
 class Confusion(Form):
     """The confusion matrix: the judge's labels are rows, the other's are columns."""
 
-    labels: list[str]
+    labels: list[str | bool | int]
     counts: list[list[int]]
 
 
@@ -179,8 +184,8 @@ class AgreementPart(Form):
     """The agreement on one number or label."""
 
     n: int
-    without_judge: int
-    without_other: int
+    without_judge: int = Field(validation_alias="without_a")
+    without_other: int = Field(validation_alias="without_b")
     figures: dict[str, Figure]
     confusion: Confusion | None
 
@@ -197,7 +202,7 @@ class Disagreement(Form):
 class AgreementForm(Form):
     """The agreement of a judge with people or another judge."""
 
-    schema_: Literal["evaltrack.agreement/1"] = Field(alias="schema")
+    schema_: Literal["evaltrack.agreement/1"] = Field("evaltrack.agreement/1", alias="schema")
     run_id: str
     judge: str
     other: str

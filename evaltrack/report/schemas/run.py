@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from math import isfinite
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AliasPath, BeforeValidator, Field, PlainSerializer
 
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.result import METRICS
+from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.records import Signature
-from evaltrack.report.schemas.form import CriterionState, Form, Mean, headed, schema_of
+from evaltrack.records.base import Count
+from evaltrack.records.verdict import NAME_PATTERN
+from evaltrack.report.schemas.form import Form, Mean, Number, headed, schema_of
 from evaltrack.tracking.rows import COLUMNS, OBJECTS, Column
 
 
-class RunCriterion(CriterionState):
-    """A criterion of `--require`."""
+def _read_criterion(criterion: object) -> object:
+    """Return the criterion that a text holds, such as ``hit_rate > 0.8``."""
+    if not isinstance(criterion, str):
+        return criterion
+    try:
+        name = criterion.partition(" ")[0]  # a user-defined score may have any valid name
+        own = {name} if re.fullmatch(NAME_PATTERN, name) else set()
+        (read,) = parse_criteria(criterion, METRICS | {"combined_score_best"} | own)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    return read
 
-    criterion: str
+
+class RunCriterion(Form):
+    """A criterion of `--require`: its value, if it is met, and the highest reachable value."""
+
+    criterion: Annotated[Criterion, BeforeValidator(_read_criterion), PlainSerializer(str, return_type=str)]
+    value: Number | None
+    met: bool | None
+    reachable: Number | None = None
 
 
 class RunAim(Form):
@@ -23,11 +45,11 @@ class RunAim(Form):
 
     metric: str
     measured: float
-    aim: float
+    aim: float = Field(validation_alias=AliasPath("aim", "mean"))
     reached: bool
-    published: float
+    published: float = Field(validation_alias=AliasPath("aim", "published"))
     improvement: float
-    aim_improvement: float
+    aim_improvement: float = Field(validation_alias=AliasPath("aim", "improvement"))
 
 
 class SummaryForm(Form):
@@ -36,18 +58,18 @@ class SummaryForm(Form):
     schema_: Literal["evaltrack.run/1"] = Field(alias="schema")
     run_id: str
     experiment_id: str
-    status: str
+    status: Literal["FINISHED", "FAILED", "KILLED"]
     signature: Signature
-    metrics: dict[str, float]
-    counts: dict[str, int]
-    totals: dict[str, float]
+    metrics: dict[str, Number]
+    counts: dict[str, Count]
+    totals: dict[str, Count]
     groups: dict[str, dict[str, Mean]]
     by_judge: dict[str, Mean]
-    cost_usd: dict[str, float]
+    cost_usd: dict[str, Number]
     criteria: list[RunCriterion]
     notes: list[str]
     settings: dict[str, str]
-    target_seconds: dict[str, float]
+    target_seconds: dict[str, Number]
 
 
 class RunForm(SummaryForm):
@@ -60,12 +82,12 @@ class RunForm(SummaryForm):
 class EvaluationSummary(Form):
     """Means over the measured questions; null if none was measured."""
 
-    avg_hit_rate: float | None
-    avg_mrr: float | None
-    avg_judge_score: float | None
-    avg_combined_score: float | None
-    best_combined_score: float | None
-    avg_num_tokens: float | None
+    avg_hit_rate: float | None = Field(None, validation_alias="hit_rate")
+    avg_mrr: float | None = Field(None, validation_alias="mrr")
+    avg_judge_score: float | None = Field(None, validation_alias="judge_score")
+    avg_combined_score: float | None = Field(None, validation_alias="combined_score")
+    best_combined_score: float | None = Field(None, validation_alias="combined_score_best")
+    avg_num_tokens: float | None = Field(None, validation_alias="num_tokens")
     total_tokens: int
 
 
@@ -83,9 +105,9 @@ class EvaluationResult(Form):
     """One question. Values that were not measured are null, and `error` is there if the question failed."""
 
     question: str
-    hit_rate: float | None
-    mrr: float | None
-    judge_score: float | None
+    hit_rate: float | None = Field(validation_alias="hit")
+    mrr: float | None = Field(validation_alias="reciprocal_rank")
+    judge_score: float | None = Field(validation_alias="overall_score")
     num_tokens: int | None
     combined_score: float | None
 
