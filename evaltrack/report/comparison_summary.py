@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import get_args
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any, get_args
 
 from evaltrack.compare.change import CAUSES, INDEX, SEARCH, CauseKind, Fate
 from evaltrack.compare.comparison import Comparison, MetricDelta
@@ -15,7 +15,6 @@ from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison_words import (
     MEANINGS,
-    NO_CHANGE,
     TONES,
     MetricLine,
     Tone,
@@ -26,16 +25,12 @@ from evaltrack.report.comparison_words import (
 )
 from evaltrack.report.escaping import clip
 from evaltrack.report.gate_words import rule_words, share_words
+from evaltrack.report.templates import sentences
 from evaltrack.report.words import (
     FAILURES,
-    aim_limit,
-    aim_number,
-    change_words,
     failure_message,
     failure_words,
-    first_ids,
     metric_course,
-    metric_number,
     metric_title,
 )
 
@@ -55,36 +50,16 @@ def change_sentence(comparison: Comparison) -> str:
     Example: ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.`` If passing is not compared, the first
     compared metric replaces the pass rate.
     """
-    fell, lost = fallen_words(comparison), lost_words(comparison)
+    lost, undecided = lost_words(comparison), ""
     unknown = next((rule for rule in comparison.rules if rule.state == "unknown"), None)
-    flips = f"no question broke, but {fell}" if fell else broke_words(comparison)
-    happened = []
     if unknown is not None and comparison.verdict == "unknown" and not lost:
-        happened = [re.split(": |; ", clip(rule_words(unknown, comparison), 300), maxsplit=1)[0]]
-        flips = flips if unknown.kind != "flips" else ""  # the rule says both numbers
-    if lost and not comparison.count("broke") + comparison.count("fixed"):
-        happened += [lost, "no question broke" if not fell and flips else flips]
-    else:
-        happened += [flips, lost]
-    happened += _newly_failing(comparison)
-    parts = [f"{words[0].upper()}{words[1:]}." for words in happened if words]
-    first = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
-    first = first or next(iter(comparison.metrics), None)
-    if first is not None and first not in _fallen(comparison):
-        parts.append(f"{metric_title(first.name, comparison.candidate.signature.k)} {way_words(first)}.")
-    return " ".join(parts)
-
-
-def broke_words(comparison: Comparison) -> str:
-    """Return ``15 questions broke, 7 were fixed``; empty if passing is not compared."""
-    if not comparison.passing_compared:
-        return ""
-    broke, fixed = comparison.count("broke"), comparison.count("fixed")
-    if not broke and not fixed:
-        return "no question broke or was fixed"
-    flaky = sum(not change.counts for change in comparison.flips)
-    some = f" ({flaky:,} not counted)" if flaky else ""
-    return f"{count(broke, 'question')} broke{some}, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
+        undecided = re.split(": |; ", clip(rule_words(unknown, comparison), 300), maxsplit=1)[0]
+    main = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
+    main = main or next(iter(comparison.metrics), None)
+    told = {"undecided": undecided, "of_flips": unknown and unknown.kind == "flips", "lost": lost}
+    told |= {"fell": fallen_words(comparison), "main": None if main in _fallen(comparison) else main}
+    happened = sentences("changes.txt", c=comparison, k=comparison.candidate.signature.k, **told)
+    return " ".join(f"{words[0].upper()}{words[1:]}." for words in happened)
 
 
 def fallen_words(comparison: Comparison) -> str:
@@ -138,14 +113,6 @@ def lost_words(comparison: Comparison) -> str:
     return f"{words}{f' ({reason})' if reason else ''}{before if again else ''}"
 
 
-def _newly_failing(comparison: Comparison) -> Iterator[str]:
-    """Yield ``3 of 4 newly measured questions fail``; nothing if none fails."""
-    failing = sum(change.now == "fail" for change in comparison.by_fate["newly measured"])
-    if failing:
-        newly = count(comparison.count("newly measured"), "newly measured question")
-        yield f"{failing:,} of {newly} {verb(failing, 'fails', 'fail')}"
-
-
 def headline_words(comparison: Comparison) -> str:
     """Return the title of a comment.
 
@@ -161,13 +128,6 @@ def headline_words(comparison: Comparison) -> str:
 
 
 SIGNS: dict[Tone, str] = {"ok": "✅", "bad": "❌", "warn": "⚠️"}
-
-
-def way_words(metric: MetricDelta) -> str:
-    """Return ``71.3 % → 67.8 %``, or ``79.0 % on both sides, of the 295 measured in both``."""
-    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
-    part = f", of the {metric.n:,} measured in both" if metric.partial else ""
-    return f"{was} → {now}{part}" if was != now else f"{now} on both sides{part}"
 
 
 # The main cause
@@ -393,9 +353,6 @@ def _again_words(behind: Behind) -> str:
 LEGEND: tuple[Fate, ...] = ("lost", "lower score", "higher score", "newly measured", "changed")
 """The fates whose names need an explanation."""
 
-MESSAGES = 5
-"""Error messages shown for each side."""
-
 
 def counts_words(comparison: Comparison) -> str:
     """Return ``24 common questions: 1 broke, 1 fixed, 2 lower score, 20 identical``. The counts add up."""
@@ -422,79 +379,16 @@ def fates_legend(comparison: Comparison) -> str:
     return " ".join(f"{line[0].upper()}{line[1:]}" for line in lines)
 
 
-def error_words(comparison: Comparison) -> Iterator[str]:
-    """Yield the number of errors of each side. Equal messages are counted together."""
-    for whose, run in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
-        errors = [each for each in comparison.errors if each.side == whose]
-        total = max(run.num_errors, sum(each.count for each in errors))
-        if not total:
-            continue
-        messages = [f"{each.count:,} × {clip(failure_words(each.message))}" for each in errors[:MESSAGES]]
-        messages += [f"… and {count(len(errors) - MESSAGES, 'other message')}"] * (len(errors) > MESSAGES)
-        of_questions = f" in {count(run.num_questions, 'question')}" if run.num_questions else ""
-        yield f"{whose}: {count(total, 'error')}{of_questions}" + (f": {'; '.join(messages)}" if messages else "")
-
-
 # Notes
 
 
-def aim_words(comparison: Comparison) -> Iterator[str]:
-    """Yield each aim of the reasoning rubric, reached or missed, and the changes from both baselines.
-
-    These are the baseline of the comparison and the published one.
-    """
-    for aim in comparison.aims:
-        change = "" if aim.improvement is None else f", {change_words(aim.improvement)} against the baseline"
-        limit = aim_limit(aim.metric, RUBRIC_AIMS[aim.metric])
-        title = metric_title(aim.metric, comparison.candidate.signature.k)
-        mean = metric_number(aim.metric, aim.candidate)
-        words = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({mean}{change})"
-        against = f"{change_words(aim.published_improvement)}, the aim {change_words(aim.aim_improvement)}"
-        yield f"{words}; against the published naive baseline of {aim_number(aim.metric, aim.published)}: {against}"
-
-
-def note_words(comparison: Comparison) -> Iterator[str]:
-    """Yield the notes: everything that the other numbers leave out, with the reason."""
-    titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
-    if titles or comparison.ignored:
-        differences = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
-        yield f"{differences}not compared: {', '.join(titles) or 'nothing, since it does not differ'}"
-    yield from comparison.notes
-    yield from aim_words(comparison)
-    apart = {
-        "not selected": comparison.not_selected,
-        "added": comparison.added,
-        "removed": comparison.removed,
-        "edited": comparison.edited,
-    }
-    if any(apart.values()):
-        parts = (f"{len(ids):,} {what} ({first_ids(ids, 40)})" for what, ids in apart.items() if ids)
-        yield f"questions not compared: {', '.join(parts)}"
-    yield from selection_notes(comparison)
-    yield from error_words(comparison)
-    yield from partial_words(comparison)
-
-
-def selection_notes(comparison: Comparison) -> Iterator[str]:
-    """Yield a note if the golden set was edited: some of the unselected questions may be added or removed ones."""
+def note_words(comparison: Comparison) -> list[str]:
+    """Return the notes: everything that the other numbers leave out, with the reason."""
     signatures = comparison.baseline.signature, comparison.candidate.signature
     wholes = {each.selection.whole_digest if each.selection else each.golden_digest for each in signatures}
-    if comparison.not_selected and len(wholes) > 1:
-        yield "the golden set was edited between the runs: questions not selected may be added or removed ones"
-
-
-def partial_words(comparison: Comparison) -> Iterator[str]:
-    """Yield the metrics whose means leave out questions that only one side measured.
-
-    Metrics over the same questions share a sentence. It also says what the table leaves out.
-    """
-    alike: dict[tuple[int, int, int], list[MetricLine]] = {}
-    for line in metric_lines(comparison, comparison.metrics):
+    alike: dict[Any, list[MetricLine]] = defaultdict(list)  # metrics over the same questions share a sentence
+    for line in metric_lines(comparison):
         if line.metric.partial and line.metric.measured:
-            alike.setdefault((line.metric.n, *line.metric.measured), []).append(line)
-    for (_, was, now), lines in alike.items():
-        names = ", ".join(line.title for line in lines)
-        hidden = [line.change for line in lines if not line.metric.shows_change]
-        what = "interval" if set(hidden) == {NO_CHANGE} else "change"
-        left_out = f"; the {what} of a mean is left out where the lost questions could have raised it" if hidden else ""
-        yield f"{names}: {both_words(lines[0].metric)} (baseline {was:,}, candidate {now:,}){left_out}"
+            alike[line.metric.n, line.metric.measured].append(line)
+    told = {"edited": comparison.not_selected and len(wholes) > 1, "partial": alike.values(), "aims": RUBRIC_AIMS}
+    return sentences("notes.txt", c=comparison, k=comparison.candidate.signature.k, **told)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from evaltrack.compare.change import Change
-from evaltrack.compare.comparison import Comparison, MetricDelta, Rule, RuleKind, RuleState
-from evaltrack.compare.reruns import Rerun, RerunState
+from evaltrack.compare.comparison import Comparison, MetricDelta, Rule, RuleState
+from evaltrack.compare.reruns import RerunState
 from evaltrack.metrics.catalogue import metric_form
-from evaltrack.records.amount import count, first_of, verb
+from evaltrack.records.amount import count
 from evaltrack.report.escaping import clip
+from evaltrack.report.templates import speaker
 from evaltrack.report.words import metric_title
 
 MARKS: dict[RuleState, str] = {"broken": "✕", "unknown": "?", "not shown": "~", "held": "✓"}
 """The sign before a rule of the gate."""
 
-NAMED = 3
 MOST_DECIMALS = 6
 ALIKE = 1e-9
 """A smaller difference is a rounding error of means."""
@@ -34,53 +33,7 @@ def rule_words(rule: Rule, comparison: Comparison) -> str:
     """Return one rule as a line: its value, its limit, and the reason if it is not decided."""
     if rule.metric is not None:
         return _metric_words(rule.metric, rule, comparison)
-    return WORDS[rule.kind](rule, comparison) if rule.kind in WORDS else SENTENCES[rule.kind]
-
-
-SENTENCES: dict[RuleKind, str] = {
-    "another system": "the rerun target is not the evaluated one: it gives the baseline's answers",
-    "no rule": "no rule could be applied: their metrics were not measured on both sides",
-}
-
-
-def _net_loss_words(rule: Rule, comparison: Comparison) -> str:
-    broke = _flipped_words(rule.value, comparison, " and ") if rule.value else "questions pass in fewer of their trials"
-    return f"{broke}; the loss is significant ({p_words(rule.p_value or 0.0)})"
-
-
-def _flipped_words(broke: int, comparison: Comparison, link: str = ", ") -> str:
-    fixed = comparison.count("fixed")
-    return f"{count(broke, 'question')} broke{link}{fixed:,} {verb(fixed, 'was', 'were')} fixed"
-
-
-def _unclear_words(rule: Rule, _comparison: Comparison) -> str:
-    fails = f"{count(rule.value, 'question')} ({first_of(rule.names, NAMED)}) failed every rerun"
-    return f"{fails}, but may have been lucky in the baseline; use a baseline with --trials 3"
-
-
-def _not_measured_words(rule: Rule, comparison: Comparison) -> str:
-    title = metric_title(rule.names[0], comparison.candidate.signature.k)
-    return f"{title} has a rule, but was not measured on both sides{_where(rule)}"
-
-
-def _lost_words(rule: Rule, _comparison: Comparison) -> str:
-    allowed = f"; {rule.limit:,} allowed" if rule.limit else ""
-    lost = f"{count(rule.value, 'question')} {verb(rule.value, 'was', 'were')} lost"
-    return f"{lost}: measured in the baseline, not in the candidate{allowed}"
-
-
-def _coverage_words(rule: Rule, comparison: Comparison) -> str:
-    gone = {"edited": comparison.edited, "removed": comparison.removed, "not selected": comparison.not_selected}
-    why = ", ".join(f"{len(ids):,} {what}" for what, ids in gone.items() if ids)
-    left = f"{rule.value:,} of {count(rule.limit, 'question')} {verb(rule.value, 'is', 'are')} left to compare"
-    return f"{left}{f': {why}' if why else ', the others failed'} (see --min-coverage)"
-
-
-def _partial_words(_rule: Rule, comparison: Comparison) -> str:
-    sides = {"candidate": comparison.candidate, "baseline": comparison.baseline}
-    parts = ((whose, run.signature.selection) for whose, run in sides.items())
-    words = [f"the {whose} is {part.questions:,} of {count(part.total, 'question')}" for whose, part in parts if part]
-    return f"{' and '.join(words)}; use --allow-partial to allow this"
+    return _say(rule.kind.replace(" ", "_"), rule, comparison)
 
 
 def rules_words(comparison: Comparison) -> list[tuple[RuleState, str]]:
@@ -96,17 +49,7 @@ def reasons(comparison: Comparison) -> list[str]:
 
 def reruns_words(comparison: Comparison) -> str:
     """Return ``Reran in 12 calls (3,456 tokens, $0.010): 2 flaky, 1 confirmed.``; empty if no rerun was needed."""
-    reruns, states = comparison.reruns, Counter(rerun.state for rerun in comparison.reruns.by_id.values())
-    if reruns.calls:
-        price = [count(reruns.tokens, "token")] * bool(reruns.tokens)
-        price += [] if reruns.usd is None else [f"${reruns.usd:.3f}"]
-        parts = ", ".join(f"{states[state]:,} {words}" for state, words in STATES.items() if states[state])
-        cost = f" ({', '.join(price)})" if price else ""
-        failed = f" ({reruns.why_not})" if reruns.why_not else ""
-        return f"Reran in {count(reruns.calls, 'call')}{cost}{f': {parts}' if parts else ''}{failed}."
-    if states["not rerun"] and reruns.why_not:
-        return f"Not rerun: {clip(reruns.why_not, 200).rstrip('.')}."
-    return ""
+    return _say("reruns", comparison.reruns, [rerun.state for rerun in comparison.reruns.by_id.values()])
 
 
 def rerun_words(change: Change) -> str:
@@ -114,33 +57,12 @@ def rerun_words(change: Change) -> str:
     rerun = change.rerun
     if rerun is None or (rerun.state == "confirmed" and not rerun.passed + rerun.failed):
         return ""
-    judge = ", the judge's verdict changed" if rerun.judge_changed else ""
-    return f" [{STATES[rerun.state]}{judge}{': ' if (counts := _counts(rerun)) else ''}{counts}]"
+    return f" [{_say('rerun', rerun)}]"
 
 
-def _counts(rerun: Rerun) -> str:
-    """Return ``passed 1 of 3 reruns, 4 of 5 before``; of trials ``passed 1 of 3, and 0 of 1 rerun; 3 of 3 before``."""
-    times = rerun.passed + rerun.failed
-    run = f"{rerun.run_passed:,} of {rerun.run_trials:,}" if rerun.run_trials else ""
-    again = f"{rerun.passed:,} of {count(times, 'rerun')}" if times else ""
-    now = ", and ".join(filter(None, (run, again)))
-    before = f"{rerun.record_passed:,} of {rerun.record_trials:,} before" if rerun.record_trials else ""
-    words = ("; " if run else ", ").join(filter(None, (now, before)))
-    return f"passed {words}" if words else ""
-
-
-def _flips_words(rule: Rule, comparison: Comparison) -> str:
-    spared = comparison.count("broke") - rule.value
-    states = Counter(change.rerun.state for change in comparison.flips if change.rerun and not change.counts)
-    kinds = [f"{states[state]:,} {STATES[state]}" for state in ("flaky", "lucky", "unclear") if states[state]]
-    accepted = sum(bool(change.accepted) for change in comparison.flips)
-    kinds += [f"{accepted:,} accepted"] * bool(accepted)
-    also = f"; {', '.join(kinds)}" if kinds else ""
-    if rule.state == "held" and not rule.value:
-        return f"no confirmed failures; not counted: {', '.join(kinds)}" if spared else "no question broke"
-    allowed = f"{rule.limit:,} allowed"
-    chance = " (not significant)" if rule.state in ("not shown", "unknown") else ""
-    return f"{_flipped_words(rule.value, comparison)}{chance}; {allowed}{also}"
+def _counted(states: Sequence[RerunState]) -> str:
+    """Return ``2 flaky, 1 confirmed``."""
+    return ", ".join(f"{states.count(state):,} {words}" for state, words in STATES.items() if state in states)
 
 
 def _metric_words(metric: MetricDelta, rule: Rule, comparison: Comparison) -> str:
@@ -149,28 +71,10 @@ def _metric_words(metric: MetricDelta, rule: Rule, comparison: Comparison) -> st
     title = f"{score.title.format(k=comparison.candidate.signature.k)}{_where(rule)}"
     part = f" on the {metric.n:,} measured in both" if metric.num_lost else ""
     was, now = score.shown(metric.baseline, more), score.shown(metric.candidate, more)
-    if was == now:
-        return f"{title} did not change{part} (allowed: {allowed_words(metric)})"
-    way = "rose" if metric.delta > 0 else "fell"
     size = f"{drop_share(metric)} %" if metric.drop is not None else ""
     if metric.threshold is not None and not metric.threshold.relative:
         size = score.change(abs(metric.delta), more).removeprefix("+")
-    chance = f"; not significant ({p_words(metric.p_value or 1.0)})" if rule.state == "not shown" else ""
-    chance = "; too few changes for a significant result" if rule.state == "unknown" else chance
-    change = f"{title} {way} from {was} to {now}{f', {size}' if size else ''}{part}"
-    return f"{change} (allowed: {allowed_words(metric)}){chance}"
-
-
-WORDS: dict[RuleKind, Callable[[Rule, Comparison], str]] = {
-    "flips": _flips_words,
-    "net loss": _net_loss_words,
-    "unclear": _unclear_words,
-    "not measured": _not_measured_words,
-    "lost": _lost_words,
-    "coverage": _coverage_words,
-    "partial": _partial_words,
-}
-"""The function that describes each rule that is not on a metric."""
+    return _say("metric", rule, title, part, was, now, size)
 
 
 def allowed_words(metric: MetricDelta) -> str:
@@ -227,3 +131,13 @@ def p_words(p_value: float) -> str:
     if p_value < 0.001:
         return "p < 0.001"
     return f"p = {p_value:.2f}" if p_value >= 0.0095 else f"p = {p_value:.3f}"
+
+
+_say = speaker(
+    "rules.txt",
+    allowed_words=allowed_words,
+    metric_title=metric_title,
+    p_words=p_words,
+    counted=_counted,
+    words_of_state=STATES,
+)

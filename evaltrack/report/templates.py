@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from evaltrack.records.amount import count
+from evaltrack.records.amount import count, first_of, verb
+from evaltrack.report import words
 from evaltrack.report.escaping import BREAK, clip, described, plain, without_any_commands
 
 if TYPE_CHECKING:
@@ -43,20 +44,33 @@ def environment(escaped: Callable[[str], str]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"clip": clip, "count": count, "ours": Ours}
+    made.filters |= {"amount": "{:,}".format, "clip": clip, "count": count, "number": words.number, "ours": Ours}
+    made.globals |= vars(words) | {"first_of": first_of, "verb": verb}
     return made
 
 
 _plain = cache(partial(environment, str))
-markdown = cache(partial(environment, partial(plain, limit=2_000)))
+markdown = cache(partial(environment, partial(plain, limit=3_000)))
 descriptions = cache(partial(environment, partial(described, limit=2_000)))
 """The templates of MLflow's descriptions."""
 
 
 def sentences(name: str, **fields: Any) -> list[str]:
-    """Return the sentences of a template, one for each line that is not blank. Nothing in them is escaped."""
-    text = _plain().get_template(name).render(fields)
-    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    """Return the lines of a template that are not blank. Nothing in them is escaped."""
+    return [line for line in _plain().get_template(name).render(fields).split("\n") if line.strip()]
+
+
+def speaker(name: str, **helpers: Any) -> Callable[..., str]:
+    """Return a function that writes a sentence: a macro of the template `name`, which may use the `helpers`.
+
+    Its first argument is the name of the macro. Line breaks of the template are spaces.
+    """
+
+    def say(macro: str, *given: Any) -> str:
+        template = _plain().get_template(name, globals=helpers)
+        return " ".join(getattr(template.module, macro)(*given).split())
+
+    return say
 
 
 @cache
@@ -82,12 +96,6 @@ def print_template(
         if len(lines) <= height:
             break
     for line in lines:
-        console.print(line, soft_wrap=True)
-
-
-def print_lines(console: Console, lines: Iterable[tuple[str, str]]) -> None:
-    """Print the lines that are not empty, each with its style."""
-    for line in _wrapped(((style, "", Text(text)) for style, text in lines if text), console, 0):
         console.print(line, soft_wrap=True)
 
 
