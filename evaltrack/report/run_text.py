@@ -16,13 +16,13 @@ from evaltrack.metrics.aggregate import LEVELS, worst_domains
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.amount import count
 from evaltrack.records.stored_row import StoredRow, text_digest
-from evaltrack.records.verdict import ANSWER_GRADES, Observed, Verdict
+from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report import words
 from evaltrack.report.comparison_summary import behind_line, verdict_sentence
-from evaltrack.report.escaping import clip, described, one_line, plain, within
+from evaltrack.report.escaping import clip, described, one_line, within
 from evaltrack.report.gate_words import reasons, reruns_words
-from evaltrack.report.templates import descriptions, print_template
-from evaltrack.report.words import failure_words, metric_number, metric_title, missed_words
+from evaltrack.report.templates import descriptions, markdown, print_template
+from evaltrack.report.words import metric_number, metric_title, missed_words
 from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import TABLE, TABLE_ROWS
 
@@ -180,20 +180,8 @@ def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
     """Yield the page: judge errors, then questions that did not pass, then the rest by score."""
     judged = [row for row in rows if row.verdicts or row.judge_failed]
     judged.sort(key=_order)
-    yield f"# What the judge said\n\n{count(len(judged), 'question')}, failures first.\n"
-    for row in judged[:PAGE]:
-        yield f"\n## {plain(row.id)}: {plain(row.question, 300)}\n\n"
-        for turn in row.history[-SHOWN_TURNS:]:
-            yield f"- before, {turn.role}: {plain(turn.content, 300)}\n"
-        yield f"- answer: {plain(row.answer or '(none)', 1000)}\n"
-        if row.expected_answer:
-            yield f"- expected: {plain(row.expected_answer, 1000)}\n"
-        if row.error:
-            yield f"- **{plain(failure_words(row.error), 1000)}**\n"
-        for verdict in row.verdicts:
-            yield f"- {plain(verdict.judge)}: {_verdict_words(row, verdict)}\n\n  {plain(verdict.reasoning, 3000)}\n"
-    if len(judged) > PAGE:
-        yield f"\n{len(judged) - PAGE} more in `verdicts.jsonl`.\n"
+    fields = {"rows": judged[:PAGE], "total": len(judged), "grades": ANSWER_GRADES}
+    yield from markdown().get_template("reasoning.md").generate(fields, tier_words=tier_words, turns=SHOWN_TURNS)
 
 
 def _order(row: StoredRow) -> tuple[int, float]:
@@ -201,25 +189,3 @@ def _order(row: StoredRow) -> tuple[int, float]:
         return 0, 0.0
     score = row.scores.get("reasoning_score", row.scores.get("overall_score"))
     return (1 if row.passed is False else 2), score if score is not None else 1.0
-
-
-def _verdict_words(row: StoredRow, verdict: Verdict) -> str:
-    if verdict.observed:
-        return _observed(row, verdict.observed)
-    if row.negative:
-        return "declined" if verdict.declined else "**did not decline**"
-    values = ((name, getattr(verdict, name)) for name in ANSWER_GRADES)
-    return ", ".join(f"{name} {value:.2f}" for name, value in values if value is not None)
-
-
-def _observed(row: StoredRow, observed: Observed) -> str:
-    """Return the score and the observations that led to it, in a line."""
-    parts = [f"{observed.hypotheses} hypotheses, {observed.shifts} shifts", f"crux {observed.crux_treatment}"]
-    parts.append(f"uncertainty {observed.uncertainty_treatment}")
-    if observed.confidence is not None:
-        parts.append(f"{observed.confidence:g} % sure")
-    if "reasoning_score" in row.scores and row.tier is not None:
-        fails = f" ({', '.join(row.hard_fails)})" if row.hard_fails else ""
-        tier = f"tier {row.tier}, {tier_words(row.tier, row.hard_fails)}"
-        parts.insert(0, f"score {row.scores['reasoning_score']:g}, {tier}{fails}")
-    return ", ".join(parts)

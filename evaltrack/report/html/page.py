@@ -103,6 +103,7 @@ def templates() -> Environment:
     )
     environment.filters |= {
         "foreign": shown,
+        "amount": "{:,}".format,
         "count": count,
         "clip": clip,
         "with_code": with_code,

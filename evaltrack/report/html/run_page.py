@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, own_scores_of
 from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count
 from evaltrack.records.stored_row import USAGE_PARTS, StoredRow
+from evaltrack.report import words
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
     document,
@@ -29,13 +29,10 @@ from evaltrack.report.html.questions import SLIM, WHOLE, Group, fitted, group_ba
 from evaltrack.report.run_text import fields_of_run
 from evaltrack.report.words import (
     FAILURES,
-    failed_words,
-    failure_words,
     group_metrics,
     grouped_errors,
     metric_number,
     metric_title,
-    model_words,
     selection_words,
 )
 from evaltrack.stats.intervals import share_interval
@@ -319,6 +316,12 @@ class SetPage:
         golden = clip(self.result.signature.golden, 80)
         return f"{golden}: {clip(self.name, 120)}" if self.name else golden
 
+    @property
+    def passed(self) -> tuple[int, int]:
+        """The number of questions that passed, and of those that were measured."""
+        n = self.result.counts.get("pass_rate", 0) if "pass_rate" in self.result.metrics else 0
+        return (round(self.result.metrics["pass_rate"] * n), n) if n else (0, 0)
+
 
 def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -> str:
     """Return the page of several runs. It works from a file, and makes no request except for clicked links.
@@ -329,7 +332,7 @@ def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -
     """
     names = [name for name in MEANS if any(name in page.result.metrics for page in pages)]
     k = max(page.result.signature.k for page in pages)
-    passed, measured = (sum(each) for each in zip(*(_passed(page.result) for page in pages), strict=True))
+    passed, measured = (sum(each) for each in zip(*(page.passed for page in pages), strict=True))
     headline = f"{passed:,} of {count(measured, 'question')} passed" if measured else "Nothing could be measured"
     kinds = {run_kind(page.result) for page in pages}
     sets = {page.result.signature.golden for page in pages}
@@ -339,54 +342,11 @@ def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -
         headline=f"{headline} in {whole}",
         boards=boards,
         kind=next(kind for kind in KINDS if kind in kinds),
-        titles=[metric_title(name, k) for name in names],
-        sets=[_line(page, names) for page in pages],
-        worst=[line for page in pages if (line := _worst(page))["questions"]],
+        titles={name: metric_title(name, k) for name in names},
+        pages=pages,
+        run_kind=run_kind,
+        run_headline=run_headline,
+        safe_link=safe_link,
+        words=words,
     )
     return document(f"{headline}: {whole}", body)
-
-
-def _passed(result: RunResult) -> tuple[int, int]:
-    """Return how many questions passed, of how many that were measured."""
-    n = result.counts.get("pass_rate", 0) if "pass_rate" in result.metrics else 0
-    return (round(result.metrics["pass_rate"] * n), n) if n else (0, 0)
-
-
-def _line(page: SetPage, names: Sequence[str]) -> dict[str, Any]:
-    result = page.result
-    passed, n = _passed(result)
-    about = f"target {clip(result.signature.target, 120)}{clip(model_words(result.signature), 120)}"
-    return {
-        "name": page.title,
-        "about": f"{about}, k = {result.signature.k}",
-        "selection": selection_words(result.signature),
-        "headline": "" if n else run_headline(result),
-        "kind": run_kind(result),
-        "status": result.status,
-        "questions": f"{result.totals['num_questions']:,}",
-        "passed": f"{passed:,}" if n else "–",
-        "failed": f"{n - passed:,}" if n else "–",
-        "errors": f"{result.totals['num_errors']:,}",
-        "cells": [_mean_cell(result, name) for name in names],
-        "address": page.address,
-        "link": safe_link(result.link),
-        "run": (result.run_id or "")[:8],
-    }
-
-
-def _mean_cell(result: RunResult, name: str) -> tuple[str, str] | None:
-    return (metric_number(name, result.metrics[name]), f"{result.counts[name]:,}") if name in result.metrics else None
-
-
-def _worst(page: SetPage) -> dict[str, Any]:
-    return {"name": page.title, "questions": list(_worst_questions(page))}
-
-
-def _worst_questions(page: SetPage) -> Iterator[dict[str, str]]:
-    for row in page.worst:
-        yield {
-            "id": shown(row.id, 80),
-            "question": shown(row.question, 300),
-            "why": shown(failure_words(row.error or "") or failed_words(row, page.result.signature.k), 300),
-            "address": f"{page.address}#q-{quote(shown(row.id, 200), safe='')}",
-        }

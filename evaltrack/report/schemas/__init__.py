@@ -22,8 +22,5 @@ def made_schemas() -> dict[str, dict[str, Any]]:
         "runs": run.runs_schema(),
         "evaluation": run.evaluation_schema(),
         "sweep": others.sweep_schema(),
-        "question": others.question_schema(),
-        "questions": others.questions_schema(),
-        "answer": others.answer_schema(),
         **{name: schema_of(form, name, title) for name, (form, title) in forms.items()},
     }

@@ -12,11 +12,10 @@ from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.findings import Finding
 from evaltrack.judges.cache import CacheSize
 from evaltrack.judges.recorded import NOT_IN_FILES
-from evaltrack.metrics.rubric import Gate, Requirement
-from evaltrack.records import Mode, Question, Response, Source, Verdict
+from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.verdict import ANSWER_GRADES, Observed
-from evaltrack.report.schemas.form import Form, headed, plain, schema_of
+from evaltrack.report.schemas.form import Form, headed, plain
 from evaltrack.stats.agreement import Figure
 from evaltrack.targets.recorded import ANSWERS
 from evaltrack.targets.responses import CONTEXTS
@@ -215,171 +214,14 @@ class AgreementForm(Form):
     disagreements: list[Disagreement]
 
 
-class DimensionForm(Form):
-    """A dimension of the rubric, with the meaning of its grades."""
-
-    name: str
-    weight: float
-    measures: str
-    anchors: dict[str, str]
-    below_by_count: dict[str, float]
-
-
-class HardFailForm(Form):
-    """A condition that makes a score 0."""
-
-    code: str
-    condition: str
-    example: str
-
-
-class TierForm(Form):
-    """A tier: whole scores from `low` to `high`."""
-
-    tier: int
-    label: str
-    low: int
-    high: int
-    action: str
-
-
-class AimForm(Form):
-    """An aim relative to naive single-shot answers."""
-
-    metric: str
-    mean: float
-    published: float
-    higher_is_better: bool
-    improvement: float
-
-
-class RubricForm(Form):
-    """The reasoning rubric."""
-
-    schema_: str = Field(alias="schema")
-    dimensions: list[DimensionForm]
-    hard_fails: list[HardFailForm]
-    coupling: list[Requirement]
-    penalties: dict[str, int]
-    tiers: list[TierForm]
-    gates: list[Gate]
-    pass_score: int
-    aims: list[AimForm]
-    modes: dict[Mode, str]
-    readings: list[str]
-
-
-class IndexChunk(Form):
-    """A chunk of a page."""
-
-    chunk_id: str
-    heading: str
-    words: int
-
-
-class IndexPage(Form):
-    """A page with its chunks."""
-
-    page: str
-    title: str
-    chunks: list[IndexChunk]
-
-
-class IndexForm(Form):
-    """The chunks of a folder."""
-
-    project: str
-    folder: str
-    num_chunks: int
-    documents: list[IndexPage]
-
-
-class RankedSource(Source):
-    """A source at its rank, from 1."""
-
-    rank: int
-
-
-class AnswerForm(Form):
-    """The response of a target to one question; if it failed, `error` has the reason and `sources` is null."""
-
-    question: str
-    target: str
-    seconds: float
-    error: str | None
-    sources: list[RankedSource] | None
-
-
-class ImportForm(Form):
-    """The result of an import."""
-
-    path: str
-    form: str
-    questions: int
-    negatives: int
-    judged_only: int
-    notes: list[str]
-
-
-class AnchorForm(Form):
-    """The quotation chosen for one expected chunk; `doubt` is the reason for a person to check it."""
-
-    question: str
-    chunk: str
-    quote: str
-    doubt: str
-
-
-class LeftQuestion(Form):
-    """A question without a quotation."""
-
-    question: str
-    reason: str
-
-
-class AnchorsForm(Form):
-    """The quotations that were added."""
-
-    anchors: list[AnchorForm]
-    left: list[LeftQuestion]
-
-
-def answer_schema() -> dict[str, Any]:
-    """Return the schema of `evaltrack ask --output json`: a response with its question."""
-    schema = schema_of(AnswerForm, "answer", "A target's answer: evaltrack ask --output json")
-    response = schema_of(Response, "", "")
-    schema["$defs"] = response["$defs"] | schema["$defs"]
-    schema["properties"] = response["properties"] | schema["properties"]
-    return schema
-
-
-def questions_schema() -> dict[str, Any]:
-    """Return the schema of `evaltrack golden draft --output json`: the added questions, without default fields."""
-    schema = schema_of(list[Question], "questions", "Added questions: evaltrack golden draft --output json")
-    schema["$defs"]["Question"]["required"] = ["id", "question", "domain"]
-    schema["$defs"]["Passage"]["required"] = []
-    return schema
-
-
-def question_schema() -> dict[str, Any]:
-    """Return the schema of `evaltrack golden add --output json`: the added question."""
-    schema = schema_of(Question, "question", "An added question: evaltrack golden add --output json")
-    schema["required"], schema["$defs"]["Passage"]["required"] = ["id", "question", "domain"], []
-    return schema
-
-
 FORMS: dict[str, tuple[Any, str]] = {
     "sweep-plan": (PlanForm, "What a sweep would do: evaltrack sweep --dry-run --output json"),
     "leaderboard": (LeaderboardForm, "The leaderboard of a sweep: evaltrack sweep --output json"),
     "replay": (ReplayForm, "A replayed judge: evaltrack judge replay --output json"),
     "agreement": (AgreementForm, "Two judges: evaltrack judge agree --output json"),
-    "rubric": (RubricForm, "The reasoning rubric: evaltrack rubric --output json"),
     "findings": (list[Finding], "Findings: evaltrack golden lint --output json"),
     "baselines": (list[Baseline], "Baselines: evaltrack baseline list --output json, and history"),
-    "index": (IndexForm, "Chunks: evaltrack index --output json"),
     "cache": (CacheSize, "The cache of verdicts: evaltrack cache show --output json"),
-    "import": (ImportForm, "An import: evaltrack golden import --output json"),
-    "anchors": (AnchorsForm, "Added quotations: evaltrack golden anchor --output json"),
 }
 
 
