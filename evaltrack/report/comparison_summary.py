@@ -56,7 +56,7 @@ def change_sentence(comparison: Comparison) -> str:
         undecided = re.split(": |; ", clip(rule_words(unknown, comparison), 300), maxsplit=1)[0]
     main = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     main = main or next(iter(comparison.metrics), None)
-    told = {"undecided": undecided, "of_flips": unknown and unknown.kind == "flips", "lost": lost}
+    told: dict[str, Any] = {"undecided": undecided, "of_flips": unknown and unknown.kind == "flips", "lost": lost}
     told |= {"fell": fallen_words(comparison), "main": None if main in _fallen(comparison) else main}
     happened = sentences("changes.txt", c=comparison, k=comparison.candidate.signature.k, **told)
     return " ".join(f"{words[0].upper()}{words[1:]}." for words in happened)

@@ -45,8 +45,10 @@ def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
     alike: dict[float, list[str]] = defaultdict(list)
     for name, tolerance in agreement.tolerances.items():
         alike[tolerance].append(name)
-    fields = {"made": agreement, "alike": alike, "tables": tables, "undefined": _undefined(agreement), "shown": SHOWN}
-    print_template(console, "agreement.txt", **fields)
+    undefined = _undefined(agreement)
+    print_template(
+        console, "agreement.txt", made=agreement, alike=alike, tables=tables, undefined=undefined, shown=SHOWN
+    )
 
 
 def _table(measures: Mapping[str, Agreement]) -> Iterator[list[str]]:
