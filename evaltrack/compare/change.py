@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal, NamedTuple
 
 from evaltrack.compare.pairing import ErrorCount
@@ -50,123 +52,19 @@ candidate returns it for other questions; `page_rose`: it was there before, and 
 
 
 class CauseWords(NamedTuple):
-    """The texts of a cause: `title` is for people; `step` says what to do, and ends a sentence.
-
-    `page` describes the change of a page. `sentence` is the pattern of the sentence on one question; if empty, the
-    title is used.
-    """
+    """The texts of a cause, which `causes.toml` describes."""
 
     title: str
     step: str
     page: str = ""
+    pages: str = ""
     sentence: str = ""
+    opposite: CauseKind | None = None
 
-    @property
-    def pages(self) -> str:
-        """The change of several pages."""
-        return next(few + self.page.removeprefix(one) for one, few in PLURALS.items() if self.page.startswith(one))
-
-
-PLURALS = {"is ": "are ", "was ": "were ", "has a different id ": "have different ids ", "now ranks ": "now rank "}
-SEARCH = "check what changed in search or ranking"
-INDEX = "check whether it is still in the index"
-FLOOR = "check its floor or its prompt"
-ANSWERS = "check the prompt and the model"
-IDS = "keep the ids, or put the new ids into the golden set"
-OPEN = "open the questions below"
 
 CAUSES: Mapping[CulpritKind, CauseWords] = {
-    "golden_edited": CauseWords("the question or its expectation was edited", "evaluate the baseline again"),
-    "target_failed": CauseWords("the target failed", "fix the error ({message}), then evaluate again"),
-    "no_longer_reports_sources": CauseWords(
-        "the target no longer reports sources", "return `sources`, best first, so that retrieval is measured"
-    ),
-    "now_reports_sources": CauseWords(
-        "the target now reports sources, which it did not before",
-        "retrieval was not measured in the baseline; set a new baseline",
-    ),
-    "ids_changed": CauseWords(
-        "the same texts with different ids",
-        IDS,
-        "has a different id now",
-        "the text of `{first}` came back as {other}: it has a different id now",
-    ),
-    "rechunked": CauseWords(
-        "the expected text is chunked differently now",
-        "put the new ids into the golden set, and evaluate the baseline again; quoted passages (evaltrack golden "
-        "anchor) need no ids",
-        "was chunked differently",
-        "the text of `{first}` is chunked differently now, in {other}",
-    ),
-    "source_text_changed": CauseWords(
-        "the text of a source changed",
-        "undo the edit, or change what is expected",
-        "was edited",
-        "the text of `{source}` changed{where}",
-    ),
-    "source_lost": CauseWords(
-        "an expected source is no longer returned",
-        INDEX,
-        "is no longer returned",
-        "`{source}` (rank {was}) is no longer returned{by}",
-    ),
-    "source_demoted": CauseWords(
-        "an expected source is ranked lower",
-        SEARCH,
-        "is ranked lower",
-        "`{source}` fell from rank {was} to {now}{beyond}{by}",
-    ),
-    "fewer_sources": CauseWords(
-        "the target returns fewer sources",
-        "check how many it is asked for, and its floor",
-        sentence="the list now ends after {after} instead of {before}; `{source}` had rank {was}",
-    ),
-    "source_gained": CauseWords(
-        "an expected source is newly returned",
-        OPEN,
-        sentence="`{source}` is newly returned, at rank {now}",
-    ),
-    "source_promoted": CauseWords(
-        "an expected source is ranked higher", OPEN, sentence="`{source}` rose from rank {was}{beyond} to {now}"
-    ),
-    "no_longer_declines": CauseWords(
-        "the target answers instead of declining",
-        FLOOR,
-        sentence="the target answers instead of declining{how}",
-    ),
-    "now_declines": CauseWords(
-        "the target declines instead of answering",
-        FLOOR,
-        sentence="the target declines instead of answering{how}",
-    ),
-    "context_changed": CauseWords(
-        "changed sources, different answer", SEARCH, sentence="the answer changed, with {context}"
-    ),
-    "tools_changed": CauseWords(
-        "same answer, different tools called", "check the agent's prompt and its tools", sentence="{tools}"
-    ),
-    "answer_missing": CauseWords(
-        "the answer is missing or empty now", ANSWERS, sentence="the target gives {what} now{on}"
-    ),
-    "answer_gained": CauseWords(
-        "there is an answer now, but was none before", ANSWERS, sentence="the target gave {what} before{on}"
-    ),
-    "answer_changed": CauseWords("same sources, different answer", ANSWERS),
-    "verdict_changed": CauseWords(
-        "same answer, different verdict",
-        "judge the stored answers again to see how much the judge's scores vary (evaltrack judge replay)",
-        sentence="{said} {on}",
-    ),
-    "judge_failed": CauseWords("the judge failed", "fix the error ({message}), then evaluate again"),
-    "unknown": CauseWords("no recorded change explains it", OPEN),
-    "page_new": CauseWords(
-        "a new page ranks above the expected source", "edit it, rank it lower, or remove it", "is new in the results"
-    ),
-    "page_deleted": CauseWords("a page was deleted", "restore it, or change what is expected", "was deleted"),
-    "page_rarer": CauseWords("a page is returned for fewer questions", SEARCH, "is returned for fewer questions"),
-    "page_rose": CauseWords(
-        "a page now ranks above the expected source", SEARCH, "now ranks above the expected source"
-    ),
+    kind: CauseWords(**words)  # type: ignore[misc]  # a test holds its names against `CulpritKind`
+    for kind, words in tomllib.loads(files(__package__).joinpath("causes.toml").read_text("utf-8")).items()
 }
 
 

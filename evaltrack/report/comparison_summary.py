@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from evaltrack.compare.change import CAUSES, INDEX, SEARCH, CauseKind, Fate
+from evaltrack.compare.change import CAUSES, CauseKind, Fate
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.culprits import ERRORS, SEEN, Behind, Culprit
 from evaltrack.compare.run_differences import RunDifference, about_answers
@@ -188,7 +188,8 @@ def behind_words(comparison: Comparison) -> str:
         words = pages_words(documents)
     else:
         ranks = f" (rank {behind.ranks[0]:,} → {behind.ranks[1]:,} …)" if behind.ranks else ""
-        none = "no single document" if CAUSES[behind.kind].step in (SEARCH, INDEX) else "no document"
+        of_search = behind.kind in ("source_lost", "source_demoted", "context_changed")
+        none = "no single document" if of_search else "no document"
         words = f"{none}: {CAUSES[behind.kind].title}{ranks}"
     questions = num_failed(error, comparison) if error else behind.questions
     of = _of_worse(questions, comparison)
