@@ -149,6 +149,11 @@ class ChangedQuestions:
     failed_again: int = 0
 
     @property
+    def listed(self) -> list[Change]:
+        """All questions of `by_fate`."""
+        return [change for changes in self.by_fate.values() for change in changes]
+
+    @property
     def flips(self) -> tuple[Change, ...]:
         """The questions that broke."""
         return self.by_fate["broke"]

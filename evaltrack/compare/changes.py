@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from evaltrack.compare.causes import NOTHING_DIFFERS, ORDER, causes_of
-from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, ChangedQuestions, Fate, Outcome
+from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, ChangedQuestions, Fate
 from evaltrack.compare.differences import AllSources
-from evaltrack.compare.pairing import MAIN_SCORES, Paired, error_counts, flipped, numbers
+from evaltrack.compare.pairing import MAIN_SCORES, Paired, error_counts, numbers
 from evaltrack.records import Reasoned
-from evaltrack.records.stored_row import JUDGE_ERROR, PRINTS, StoredRow
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from evaltrack.metrics.metric import Score
+from evaltrack.records.stored_row import PRINTS, StoredRow, compared_columns
 
 FATES: tuple[Fate, ...] = get_args(Fate)
 BETTER: tuple[Fate, ...] = ("fixed", "higher score")
@@ -35,10 +30,22 @@ SAMPLED = 2000
 MAX_CAUSES = 20_000
 """Changed questions whose causes are searched. With more, the rules have long decided."""
 
+MAX_DISTINCT = 20
+"""Distinct trials of one question that are read, the most frequent first."""
+
+MAX_TRIALS = 20_000
+"""Trials that are read of one side."""
+
+OF_TRIAL = (
+    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts"),
+    *Reasoned.model_fields,
+)
+"""The columns of a row that show one of its trials."""
+
 Trials = Mapping[str, Sequence[StoredRow]]
 """The rows of single trials, by question."""
 
-Moved = Sequence[tuple[str, float, float]]
+Moved = tuple[tuple[str, float, float], ...]
 """Scores that moved: name, before, now."""
 
 Explained = tuple[StoredRow, StoredRow, list[Cause]]
@@ -60,12 +67,12 @@ def add_fates(paired: Paired) -> None:
 
     frame = paired.frame
     lower, higher = _moved(paired)
-    broke, fixed = (flipped(frame, was=was) for was in (True, False))
-    lost = _only_measured_in(paired, "b").to_numpy(dtype=bool)
+    broke, fixed = (paired.flipped(was=was) & paired.passing_compared for was in (True, False))
+    lost = _only_measured_in(paired, "b")
     masks: dict[Fate, Any] = {
-        "broke": broke & paired.passing_compared,
+        "broke": broke,
         "lost": lost,
-        "fixed": fixed & paired.passing_compared,
+        "fixed": fixed,
         "lower score": lower,
         "newly measured": _only_measured_in(paired, "c"),
         "higher score": higher,
@@ -73,66 +80,41 @@ def add_fates(paired: Paired) -> None:
     }
     places = [FATES.index(fate) for fate in masks]
     codes: Any = np.select([np.asarray(mask, dtype=bool) for mask in masks.values()], places, FATES.index("identical"))
-    columns: dict[str, Any] = {"fate": pd.Categorical.from_codes(codes, pd.Index(FATES)), "lost": lost}
-    blank = lost & ~broke.to_numpy(dtype=bool)
-    for name, empty in (("passed_c", None), ("pass_c", float("nan"))):
-        if name in frame and blank.any():
-            columns[name] = frame[name].array.copy()
-            columns[name][blank] = empty
-    paired.frame = frame.assign(**columns)
+    blank = lost & ~paired.flipped(was=True)
+    paired.frame = frame.assign(
+        fate=pd.Categorical.from_codes(codes, pd.Index(FATES)),
+        lost=lost.to_numpy(dtype=bool),
+        **{name: frame[name].mask(blank) for name in ("passed_c", "pass_c") if name in frame and blank.any()},
+    )
 
 
 def _only_measured_in(paired: Paired, end: str) -> Any:
     """Return a mask of the questions of which only this side measured the outcome, retrieval, or judge's score."""
     frame, other = paired.frame, "b" if end == "c" else "c"
     mask = frame[f"passed_{end}"].notna() & frame[f"passed_{other}"].isna()
-    if not paired.passing_compared:  # errors of a judge that is not compared do not count
-        mask &= ~_failed_by_judge(frame, other)
+    if not paired.passing_compared:
+        mask &= paired.failed(other)
     for name in ("recall_at_k",) if "judge_score" in paired.left_out else ("recall_at_k", "overall_score"):
         if f"{name}_{end}" in frame:
             mask |= frame[f"{name}_{end}"].notna() & frame[f"{name}_{other}"].isna()
     return mask
 
 
-def _failed_by_judge(frame: pd.DataFrame, end: str) -> Any:
-    return frame[f"error_{end}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
-
-
-def _num_failed(paired: Paired, end: str) -> int:
-    """Return the number of errors of one side without lost questions. A judge's errors count if it is compared."""
-    failed = paired.frame[f"error_{end}"].notna() & ~paired.frame["lost"]
-    if not paired.passing_compared:
-        failed &= ~_failed_by_judge(paired.frame, end)
-    return int(failed.sum())
-
-
-def _telling_scores(paired: Paired) -> list[Score]:
-    """Return the scores that determine a question's result, the main ones first."""
-    there = (score for score in paired.table.scores if f"{score.name}_b" in paired.frame)
-    compared = (score for score in there if score.compared and score.tells_result)
-    kept = [score for score in compared if score.metric not in paired.left_out]
-    return sorted(kept, key=lambda score: score.name not in MAIN_SCORES)
-
-
 def _moved(paired: Paired) -> tuple[Any, Any]:
     """Return masks of the questions with a lower, and a higher score. If no main score moved, others count."""
     lower = higher = settled = paired.frame["id"].isna()
     for main in (True, False):
-        for score in _telling_scores(paired):
-            if (score.name in MAIN_SCORES) == main:
-                was, now = (numbers(paired.frame[f"{score.name}_{end}"]) for end in "bc")
-                worse, better = (now < was, now > was) if score.higher_is_better else (now > was, now < was)
-                lower, higher = lower | (worse & ~settled), higher | (better & ~settled)
+        for score in (each for each in paired.telling if (each.name in MAIN_SCORES) == main):
+            was, now = (numbers(paired.frame[f"{score.name}_{end}"]) for end in "bc")
+            worse, better = (now < was, now > was) if score.higher_is_better else (now > was, now < was)
+            lower, higher = lower | (worse & ~settled), higher | (better & ~settled)
         settled = lower | higher
     return lower, higher
 
 
 def _same_content(paired: Paired) -> Any:
-    same = paired.frame["id"].notna()
-    for name in PRINTS:
-        if name in paired.frame and (name != "verdict_print" or "judge_score" not in paired.left_out):
-            same &= paired.frame[name]
-    return same
+    left_out = {"verdict_print"} if "judge_score" in paired.left_out else set()
+    return paired.frame[[name for name in PRINTS if name in paired.frame and name not in left_out]].all(axis=1)
 
 
 def _worst_first(paired: Paired, fate: Fate) -> list[str]:
@@ -142,18 +124,18 @@ def _worst_first(paired: Paired, fate: Fate) -> list[str]:
     """
     import numpy as np
 
-    part, there = paired.frame[paired.frame["fate"] == fate], {score.name for score in _telling_scores(paired)}
+    part, there = paired.frame[paired.frame["fate"] == fate], {score.name for score in paired.telling}
     sign = 1 if fate in ("fixed", "newly measured", "higher score") else -1
     keys: list[Any] = []
-    if fate == "newly measured":  # failing questions are first
-        keys.append((part["passed_c"] != False).fillna(True).to_numpy(dtype=bool))  # noqa: E712
-    for names in (("overall_score", "reasoning_score"), ("recall_at_k",), ("reciprocal_rank",)):
+    for names in (("reciprocal_rank",), ("recall_at_k",), ("overall_score", "reasoning_score")):
         loss = np.zeros(len(part))  # a run has one rubric: scales never mix
         for name in there.intersection(names):
             was, now = (np.nan_to_num(numbers(part[f"{name}_{end}"])) for end in "bc")
             loss += was - now
         keys.append(sign * np.round(loss, 9))
-    return list(part["id"].to_numpy()[np.lexsort(keys[::-1])])
+    if fate == "newly measured":  # failing questions are first
+        keys.append((part["passed_c"] != False).fillna(True).to_numpy(dtype=bool))  # noqa: E712
+    return list(part["id"].to_numpy()[np.lexsort(keys)])
 
 
 # The questions that changed
@@ -162,6 +144,7 @@ def _worst_first(paired: Paired, fate: Fate) -> list[str]:
 def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
     """Return the questions by the fates of `add_fates`, each with its cause."""
     frame, by_fate = paired.frame, dict[Fate, list[str]]()
+    frame = paired.frame = frame.assign(outcome_b=paired.outcomes("b"), outcome_c=paired.outcomes("c"))
     room = LISTED
     for fate in BY_URGENCY:
         by_fate[fate] = _worst_first(paired, fate)
@@ -171,102 +154,125 @@ def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
     same = frame[frame["fate"] == "identical"]
     all_fit = len(same) <= room
     same = same if all_fit else same.head(SAMPLED)
-    columns = (same[name] for name in ("id", "domain_c", "passed_c", "error_c"))
-    outcomes = ((key, str(domain), _outcome(paired, *ended)) for key, domain, *ended in zip(*columns, strict=True))
+    unchanged = zip(same["id"], same["domain_c"].astype(str), same["outcome_c"], strict=True)
+    explainer = _Explainer(paired, k, by_fate)
+    failed_before, failed_again = (int((paired.failed(end) & ~frame["lost"]).sum()) for end in "bc")
     return ChangedQuestions(
-        by_fate=_Explainer(paired, k, by_fate).changes(),
+        by_fate={fate: tuple(explainer.change(key, fate) for key in ids) for fate, ids in by_fate.items()},
         fates={fate: int((frame["fate"] == fate).sum()) for fate in FATES},
-        unchanged=tuple(outcomes) if all_fit else (),
+        unchanged=tuple(unchanged) if all_fit else (),
         same=tuple(paired.candidate.rows(list(same["id"]), False).values()),
         errors=error_counts(frame),
         num_lost=int(frame["lost"].sum()),
-        failed_before=_num_failed(paired, "b"),
-        failed_again=_num_failed(paired, "c"),
+        failed_before=failed_before,
+        failed_again=failed_again,
     )
-
-
-def _outcome(paired: Paired, passed: Any, error: Any) -> Outcome:
-    import pandas as pd
-
-    if isinstance(error, str) and (paired.passing_compared or not error.startswith(JUDGE_ERROR)):
-        return "error"
-    if not paired.passing_compared:
-        return "not compared"
-    return "not measured" if pd.isna(passed) else "pass" if passed else "fail"
 
 
 class _Explainer:
     """Reads the rows of the changed questions, and finds their causes."""
 
     def __init__(self, paired: Paired, k: int, by_fate: Mapping[Fate, Sequence[str]]) -> None:
-        self._paired, self._k, self._by_fate = paired, k, by_fate
-        self._scores = _telling_scores(paired)
+        self._scores, self._k = paired.telling, k
         ids = [key for listed in by_fate.values() for key in listed]
-        self._explained, self._carried = ids[:MAX_CAUSES], set(ids[:LISTED])
+        self._carried = set(ids[:LISTED])
         sides = (paired.baseline, paired.candidate)
-        whole, rest = self._explained[:WHOLE_ROWS], self._explained[WHOLE_ROWS:]
-        self._rows = [{**side.rows(whole, True), **side.rows(rest, False)} for side in sides]
+        self._rows = [
+            {**side.rows(ids[:WHOLE_ROWS], True), **side.rows(ids[WHOLE_ROWS:MAX_CAUSES], False)} for side in sides
+        ]
         self._all_sources = AllSources.of(*self._rows)
         moved = [key for fate in (*WORSE, *BETTER) for key in by_fate[fate] if all(key in rows for rows in self._rows)]
-        self._trials = [trials_of(rows, moved, side.trials) for rows, side in zip(self._rows, sides, strict=True)]
-        frame = paired.frame
-        self._light: dict[Any, Any] = frame[frame["id"].isin(ids)].set_index("id").to_dict("index")
+        self._trials: list[Trials] = []
+        for rows, side in zip(self._rows, sides, strict=True):
+            several = [key for key in moved if rows[key].trials]
+            room = MAX_TRIALS // max([rows[key].trials or 1 for key in several], default=1)
+            self._trials.append(side.trials(several[:room]) if several else {})
+        self._light: dict[Any, Any] = paired.frame[paired.frame["id"].isin(ids)].set_index("id").to_dict("index")
 
-    def changes(self) -> dict[Fate, tuple[Change, ...]]:
-        """Return all questions that are listed."""
-        return {fate: tuple(self._change(key, fate) for key in ids) for fate, ids in self._by_fate.items()}
-
-    def _change(self, key: str, fate: Fate) -> Change:
-        light, pair = self._light[key], [rows.get(key) for rows in self._rows]
-        before, after = pair
-        if before is None or after is None:
-            causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
-        else:
-            before, after, causes = self._explain(key, fate, before, after)
+    def change(self, key: str, fate: Fate) -> Change:
+        """Return the question with its cause."""
+        light, (before, after) = self._light[key], (rows.get(key) for rows in self._rows)
+        dropped, raised = (self._moved(light, worse=worse) for worse in (True, False))
+        causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
+        question = after.question if after else ""
+        if before and after:
+            before, after, causes = self._explain(before, after, fate, dropped if fate in WORSE else raised)
         labels = (light[f"{name}_c"] for name in ("difficulty", "category"))
         difficulty, category = (each if isinstance(each, str) else None for each in labels)
         return Change(
             id=key,
-            question=after.question if after else "",
+            question=question,
             domain=str(light["domain_c"]),
             difficulty=difficulty,
             category=category,
-            was=_outcome(self._paired, light["passed_b"], light["error_b"]),
-            now=_outcome(self._paired, light["passed_c"], light["error_c"]),
+            was=light["outcome_b"],
+            now=light["outcome_c"],
             cause=causes[0],
             also=tuple(causes[1:]),
-            dropped=self._moved(key, worse=True),
-            raised=self._moved(key, worse=False),
+            dropped=dropped,
+            raised=raised,
             before=before if key in self._carried else None,
             after=after if key in self._carried else None,
             fate=fate,
         )
 
-    def _explain(self, key: str, fate: Fate, before: StoredRow, after: StoredRow) -> Explained:
-        """Return the rows to show, and the causes. With several trials, the failed ones are explained."""
-        worse, trials = fate in WORSE, [each.get(key, ()) for each in self._trials]
-
-        def causes_between(was: StoredRow, now: StoredRow) -> list[Cause]:
-            return causes_of(was, now, self._k, worse=worse, everywhere=self._all_sources)
-
-        if any(trials) and not after.error and not (fate in BETTER and before.error):
-            sides = [rows or [row] for rows, row in zip(trials, (before, after), strict=True)]
-            made = explain_by_trials(before, after, sides, self._moved(key, worse=worse), causes_between, worse=worse)
-            if made and (worse or made[2][0].kind != "unknown"):
-                return made
-        causes = causes_between(before, after)
-        if not worse and causes[0].kind == "unknown":
-            causes = causes[1:] or [Cause("unknown", _unseen(causes[0].detail, before, after, self._k))]
-        return before, after, causes
-
-    def _moved(self, key: str, *, worse: bool) -> tuple[tuple[str, float, float], ...]:
+    def _moved(self, light: Mapping[str, Any], *, worse: bool) -> Moved:
         """Return the main scores that fell, or rose; the other scores if no main score did."""
-        moves, light = [], self._light[key]
+        moves = []
         for score in self._scores:
             was, now = float(light[f"{score.name}_b"]), float(light[f"{score.name}_c"])
             if now < was if score.higher_is_better == worse else now > was:  # False if either is NaN
                 moves.append((score.name, was, now))
         return tuple([each for each in moves if each[0] in MAIN_SCORES] or moves)
+
+    def _explain(self, before: StoredRow, after: StoredRow, fate: Fate, moved: Moved) -> Explained:
+        """Return the rows to show, and the causes. With several trials, the failed ones are explained."""
+        worse = fate in WORSE
+        if not after.error and not (fate in BETTER and before.error):
+            made = self._explain_trials(before, after, moved, worse=worse)
+            if made and (worse or made[2][0].kind != "unknown"):
+                return made
+        causes = self._causes(before, after, worse=worse)
+        if not worse and causes[0].kind == "unknown":
+            causes = causes[1:] or [Cause("unknown", _unseen(causes[0].detail, before, after, self._k))]
+        return before, after, causes
+
+    def _causes(self, before: StoredRow, after: StoredRow, *, worse: bool) -> list[Cause]:
+        return causes_of(before, after, self._k, worse=worse, everywhere=self._all_sources)
+
+    def _explain_trials(self, before: StoredRow, after: StoredRow, moved: Moved, *, worse: bool) -> Explained | None:
+        """Return the cause of most of the worse trials, each compared with the most similar passing trial.
+
+        The row of such a question holds means and shows one of its trials. Trials vary, so that two of them may differ
+        in ways that explain nothing: what a passing trial shares with a failing one is not the reason. If several
+        causes are equally frequent, it is the earliest in the flow. A gain is a loss with the sides exchanged. None
+        without several trials, or if none is worse than those of the good side.
+        """
+        sides = [trials.get(before.id) or [row] for trials, row in zip(self._trials, (before, after), strict=True)]
+        if not any(before.id in trials for trials in self._trials):
+            return None
+        good, bad = sides if worse else sides[::-1]
+        failed, what = _worse_trials(good, bad, moved if worse else [(name, high, low) for name, low, high in moved])
+        passing = _distinct([each for each in good if each.passed] or good)
+
+        def departure(row: StoredRow) -> Explained:
+            """Return the other side's trial from which this one differs latest in the flow, and the causes."""
+            pairs = [(other, row) if worse else (row, other) for other, _ in passing]
+            read = [(*pair, self._causes(*pair, worse=worse)) for pair in pairs]
+            return max(read, key=lambda each: (ORDER.index(each[2][0].kind), -len(each[2])))
+
+        departures = [(departure(row), times) for row, times in _distinct(failed)]
+        votes = Counter[tuple[str, str | None]]()
+        for (*_, causes), times in departures:
+            votes[causes[0].kind, causes[0].source] += times
+        if not votes:
+            return None
+        winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
+        was, now, causes = next(made for made, _ in departures if (made[2][0].kind, made[2][0].source) == winner)
+        if len(bad) > 1:
+            share = f"{_share(votes[winner], len(failed))} {what}{'' if worse else ' before'}"
+            causes = [replace(causes[0], detail=f"{causes[0].detail}, in {share}"), *causes[1:]]
+        return _showing(before, was), _showing(after, now), causes
 
 
 def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
@@ -278,81 +284,11 @@ def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
 
 
 # Several trials
-#
-# The row of such a question holds means and shows one of its trials. Trials vary, so that two of them may differ in
-# ways that explain nothing: what a passing trial shares with a failing one is not the reason.
-
-MAX_DISTINCT = 20
-"""Distinct trials of one question that are read, the most frequent first."""
-
-MAX_ROWS = 20_000
-"""Rows of trials that are read of one side."""
-
-SHOWN_OF_TRIAL = (
-    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts"),
-    *Reasoned.model_fields,
-)
-"""The columns of a row that show one of its trials."""
 
 
-def trials_of(rows: Mapping[str, StoredRow], ids: Collection[str], read: Callable[[Collection[str]], Trials]) -> Trials:
-    """Read the trials of the questions that have several, as many as `MAX_ROWS` allows."""
-    ids_to_read, room = [], MAX_ROWS
-    for key in ids:
-        number = rows[key].trials or 0
-        if 0 < number <= room:
-            ids_to_read.append(key)
-            room -= number
-    return read(ids_to_read) if ids_to_read else {}
-
-
-def explain_by_trials(
-    before: StoredRow,
-    after: StoredRow,
-    sides: Sequence[Sequence[StoredRow]],
-    moved: Moved,
-    causes_between: Callable[[StoredRow, StoredRow], list[Cause]],
-    *,
-    worse: bool,
-) -> Explained | None:
-    """Return the cause of most of the worse trials, each compared with the most similar passing trial.
-
-    If several are equally frequent, it is the earliest in the flow. None if no trial of the candidate is worse than the
-    baseline; of a gain, if none of the baseline is.
-
-    Args:
-        before: The baseline's row of the question.
-        after: The candidate's row.
-        sides: The trials of both sides, or the row itself if it has one.
-        moved: Scores of the question that fell; of a gain those that rose.
-        causes_between: Returns the causes of a pair of trials.
-        worse: True to explain a loss; False for a gain, which is a loss with the sides exchanged.
-    """
-    good, bad = sides if worse else sides[::-1]
-    failed, what = _worse_trials(good, bad, moved if worse else [(name, high, low) for name, low, high in moved])
-    if not failed:
-        return None
-    passing = _distinct([each for each in good if each.passed] or good)
-
-    def departure(row: StoredRow) -> Explained:
-        """Return the other side's trial from which this one differs latest in the flow, and the causes."""
-        pairs = [(other, row) if worse else (row, other) for other, _ in passing]
-        read = [(*pair, causes_between(*pair)) for pair in pairs]
-        return max(read, key=lambda each: (ORDER.index(each[2][0].kind), -len(each[2])))
-
-    departures = [(departure(row), times) for row, times in _distinct(failed)]
-    votes = Counter[tuple[str, str | None]]()
-    for (*_, causes), times in departures:
-        votes[causes[0].kind, causes[0].source] += times
-    winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
-    was, now, causes = next(made for made, _ in departures if (made[2][0].kind, made[2][0].source) == winner)
-    if len(bad) > 1:
-        share = f"{_share(votes[winner], len(failed))} {what}{'' if worse else ' before'}"
-        causes = [replace(causes[0], detail=f"{causes[0].detail}, in {share}"), *causes[1:]]
-    return _showing(before, was), _showing(after, now), causes
-
-
-def _worse_trials(good: Sequence[StoredRow], bad: Sequence[StoredRow], drops: Moved) -> tuple[list[StoredRow], str]:
+def _worse_trials(
+    good: Sequence[StoredRow], bad: Sequence[StoredRow], drops: Sequence[tuple[str, float, float]]
+) -> tuple[list[StoredRow], str]:
     """Return the failed trials if their share is larger than on the good side; else the trials with a lower score."""
     if _failing(bad) > _failing(good):
         return [row for row in bad if row.passed is False], "that failed"
@@ -377,19 +313,13 @@ def _share(times: int, total: int) -> str:
 
 
 def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:
-    """Return distinct trials, each with its frequency, the most frequent first.
-
-    Trials are equal if their sources, verdicts and answers are, whatever their other scores and tokens.
-    """
-    first, counts = dict[str, StoredRow](), Counter[str]()
+    """Return trials with distinct contents, each with its frequency, the most frequent first."""
+    first, counts = dict[object, StoredRow](), Counter[object]()
     for row in trials:
-        sources = row.sources and [(each.chunk_id, each.title, each.text_digest) for each in row.sources]
-        verdicts = [(each.judge, each.overall_score, each.declined) for each in row.verdicts]
-        others = [getattr(row, name) for name in SHOWN_OF_TRIAL if name not in ("sources", "verdicts")]
-        key = repr((row.passed, sources, verdicts, others))
-        counts[key] += 1
-        first.setdefault(key, row)
-    return [(first[key], times) for key, times in counts.most_common(MAX_DISTINCT)]
+        content = (row.passed, *compared_columns(row).values())
+        counts[content] += 1
+        first.setdefault(content, row)
+    return [(first[content], times) for content, times in counts.most_common(MAX_DISTINCT)]
 
 
 def _showing(row: StoredRow, trial: StoredRow) -> StoredRow:
@@ -398,4 +328,4 @@ def _showing(row: StoredRow, trial: StoredRow) -> StoredRow:
         return row
     texts = {source.text_digest: source.text for source in row.sources or ()}
     sources = trial.sources and tuple(replace(each, text=texts.get(each.text_digest)) for each in trial.sources)
-    return replace(row, **{name: getattr(trial, name) for name in SHOWN_OF_TRIAL} | {"sources": sources})
+    return replace(row, **{name: getattr(trial, name) for name in OF_TRIAL} | {"sources": sources})

@@ -13,7 +13,7 @@ from html import escape
 from typing import Literal
 
 from evaltrack.compare.change import CauseKind, ChangedQuestions
-from evaltrack.compare.culprits import Behind, ChangedDocument, Culprit, changed_documents, find_behind, find_culprits
+from evaltrack.compare.culprits import Behind, Culprit, find_behind, find_culprits
 from evaltrack.compare.gate import Gate, Threshold
 from evaltrack.compare.reruns import Reruns
 from evaltrack.compare.run_differences import RunDifference, run_differences
@@ -209,21 +209,12 @@ class Comparison(ChangedQuestions):
     @cached_property
     def culprits(self) -> list[Culprit]:
         """The pages, errors and causes of the questions that got worse, those with the most questions first."""
-        changes = [change for listed in self.by_fate.values() for change in listed]
-        before, after = (
-            [*(row for change in changes if (row := getattr(change, side)) is not None), *self.same]
-            for side in ("before", "after")
-        )
-        return find_culprits(self.worse, before, after, whole=len(before) >= self.num_common)
+        return find_culprits(self, self.num_common)
 
     @cached_property
     def behind(self) -> Behind | None:
         """The main cause of the questions that got worse."""
-        return find_behind(self.worse, self.culprits, self.causes, self.num_worse, self.differences)
-
-    def documents(self, most: int) -> list[ChangedDocument]:
-        """Return at most `most` documents of the questions that got worse, those with the most questions first."""
-        return changed_documents(self.culprits, [each for changes in self.by_fate.values() for each in changes], most)
+        return find_behind(self)
 
     @property
     def passing_compared(self) -> bool:

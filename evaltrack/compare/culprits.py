@@ -1,16 +1,20 @@
-"""Groups the questions that got worse by one page, one error or one cause each. Pure."""
+"""Groups the questions that got worse by one page, one error or one cause each, and finds the main cause. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
-from evaltrack.compare.change import CAUSES, CauseKind, Change, CulpritKind
+from evaltrack.compare.change import CAUSES, CauseKind, Change, ChangedQuestions, CulpritKind
 from evaltrack.compare.differences import page_of, source_id
 from evaltrack.compare.pairing import message_kind
 from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources
 from evaltrack.records.stored_row import StoredRow, StoredSource
+
+if TYPE_CHECKING:
+    from evaltrack.compare.comparison import Comparison
 
 FALLS: tuple[CauseKind, ...] = ("source_lost", "source_demoted")
 ERRORS: tuple[CauseKind, ...] = ("target_failed", "judge_failed")
@@ -39,69 +43,63 @@ class Culprit:
     ids: list[str] = field(default_factory=list)
 
     @property
-    def part(self) -> str | None:
-        """The chunk, unless the change is observed on the page."""
-        return self.parts[0] if len(self.parts) == 1 and self.kind not in SEEN else None
+    def name(self) -> str | None:
+        """The chunk, if it is the only one and the change is not observed on the page; else the page."""
+        return self.parts[0] if len(self.parts) == 1 and self.kind not in SEEN else self.page
 
 
-def find_culprits(
-    worse: Sequence[Change], before: Sequence[StoredRow], after: Sequence[StoredRow], *, whole: bool
-) -> list[Culprit]:
+def find_culprits(changed: ChangedQuestions, num_common: int) -> list[Culprit]:
     """Return the culprits, those with the most questions first. A question counts for the page that explains the most.
 
-    `before` and `after` are the rows of both sides; `whole`: they hold all common questions, so that a page in none of
-    them is new, or was deleted. A page without an observed change is a culprit only if it explains more than half.
+    A page without an observed change is a culprit only if it explains more than half.
     """
-    shown = _Shown(worse, before, after, whole)
+    worse, shown = changed.worse, _Shown(changed, num_common)
     suspects = {change.id: list(_suspects(change, shown)) for change in worse}
+    chosen = _chosen(suspects)
     found: dict[tuple[CulpritKind, str | None, str], Culprit] = {}
-    for change_id, chosen in _chosen(suspects, len(worse)).items():
-        key = (chosen.kind, chosen.page, message_kind(chosen.message))
-        culprit = found.setdefault(key, Culprit(*key[:2], chosen.message, chosen.link))
-        culprit.ids.append(change_id)
-        culprit.parts += [part for part in chosen.parts if part not in culprit.parts]
-    order = {change.id: place for place, change in enumerate(worse)}
-    for culprit in found.values():
-        culprit.ids.sort(key=order.__getitem__)
-    return sorted(found.values(), key=lambda each: (-len(each.ids), order[each.ids[0]]))
+    for change in worse:
+        one = chosen[change.id]
+        key = (one.kind, one.page, message_kind(one.message))
+        culprit = found.setdefault(key, Culprit(*key[:2], one.message, one.link))
+        culprit.ids.append(change.id)
+        culprit.parts += [part for part in one.parts if part not in culprit.parts]
+    return sorted(found.values(), key=lambda each: -len(each.ids))
 
 
-def _chosen(suspects: Mapping[str, Sequence[Culprit]], num_worse: int) -> dict[str, Culprit]:
+def _chosen(suspects: Mapping[str, Sequence[Culprit]]) -> dict[str, Culprit]:
     """Return one suspect of each question: repeatedly the suspect that most of the remaining questions share."""
-    left = dict(suspects)
-    chosen: dict[str, Culprit] = {}
+    left, chosen = dict(suspects), dict[str, Culprit]()
+
+    def is_named(kind: CulpritKind, times: int) -> bool:
+        return kind in SEEN or kind == "source_lost" or 2 * times > len(suspects)
+
     for _ in range(ROUNDS):
         shared = Counter((each.kind, each.page) for several in left.values() for each in several if each.page)
-        rank = {key: (times, key[0] in SEEN) for key, times in shared.items() if _is_named(key[0], times, num_worse)}
-        best = max(rank, key=rank.__getitem__, default=None)
+        named = [key for key, times in shared.items() if is_named(key[0], times)]
+        best = max(named, key=lambda key: (shared[key], key[0] in SEEN), default=None)
         if best is None:
             break
-        for key in list(left):
-            if taken := next((each for each in left[key] if (each.kind, each.page) == best), None):
+        for key, several in list(left.items()):
+            if taken := next((each for each in several if (each.kind, each.page) == best), None):
                 chosen[key] = taken
                 del left[key]
     for key, several in left.items():
         first = next(each for each in several if each.kind != "page_rose")
-        named = first.page is None or _is_named(first.kind, 1, num_worse)
-        chosen[key] = first if named else Culprit(first.kind)
+        chosen[key] = first if first.page is None or is_named(first.kind, 1) else Culprit(first.kind)
     return chosen
 
 
-def _is_named(kind: CulpritKind, times: int, num_worse: int) -> bool:
-    return kind in SEEN or kind == "source_lost" or 2 * times > num_worse
-
-
 class _Shown:
-    """The pages and parts in the rows of both runs."""
+    """The pages and parts in the rows of both runs. If these are `whole`, a page in none of them is new or deleted."""
 
-    def __init__(
-        self, worse: Sequence[Change], before: Sequence[StoredRow], after: Sequence[StoredRow], whole: bool
-    ) -> None:
-        self._whole = whole
+    def __init__(self, changed: ChangedQuestions, num_common: int) -> None:
+        pairs = [(each.before, each.after) for each in changed.listed if each.before and each.after]
+        before, after = ([*(pair[place] for pair in pairs), *changed.same] for place in (0, 1))
+        self._whole = len(before) >= num_common
         self._was, self._now = (_parts_by_page(rows) for rows in (before, after))
         self._questions = Counter(page for row in before for page in {page_of(each) for each in row.sources or ()})
-        pairs = [(each.before, each.after) for each in worse if each.before and each.after]
-        between = {key for pair in pairs if _keeps_order(*pair) for key in _fresh(*pair)}
+        worse = [(each.before, each.after) for each in changed.worse if each.before and each.after]
+        between = {key for was, now in worse for key in _came_between(was, now)}
         self._new = {page for page in self._now.keys() - self._was if not between.isdisjoint(self._now[page])}
 
     def is_new(self, page: str) -> bool:
@@ -124,14 +122,11 @@ def _parts_by_page(rows: Iterable[StoredRow]) -> dict[str, set[str]]:
     return pages
 
 
-def _fresh(before: StoredRow, after: StoredRow) -> set[str]:
-    return {source_id(each) for each in after.sources or ()} - {source_id(each) for each in before.sources or ()}
-
-
-def _keeps_order(before: StoredRow, after: StoredRow) -> bool:
-    """Return True if the sources that both returned have the same order."""
-    was, now = (list(dict.fromkeys(source_id(each) for each in row.sources or ())) for row in (before, after))
-    return [key for key in was if key in now] == [key for key in now if key in was]
+def _came_between(before: StoredRow, after: StoredRow) -> set[str]:
+    """Return the new sources, if those that both returned have the same order."""
+    was, now = (dict.fromkeys(source_id(each) for each in row.sources or ()) for row in (before, after))
+    keeps_order = [key for key in was if key in now] == [key for key in now if key in was]
+    return now.keys() - was if keeps_order else set()
 
 
 def _suspects(change: Change, shown: _Shown) -> Iterator[Culprit]:
@@ -141,14 +136,13 @@ def _suspects(change: Change, shown: _Shown) -> Iterator[Culprit]:
         yield Culprit(cause.kind, None, cause.detail)
         return
     falls = [cause, *(each for each in change.also if each.kind in FALLS and cause.kind in FALLS)]
-    pages = [_page(change, fall.source) for fall in falls]
-    for fall in falls:
-        for name in fall.risers:
-            page, source = _page(change, name)
-            kind: CulpritKind = "page_new" if page and shown.is_new(page) else "page_rose"
-            if page not in [own for own, _ in pages] and (kind == "page_new" or cause.kind in FALLS):
-                yield Culprit(kind, page, "", source.url if source else None, [name])
-    for fall, (page, source) in zip(falls, pages, strict=True):
+    fallen = [(fall, *_page(change, fall.source)) for fall in falls]
+    for name in (name for fall in falls for name in fall.risers):
+        page, source = _page(change, name)
+        kind: CulpritKind = "page_new" if page and shown.is_new(page) else "page_rose"
+        if page not in [own for _, own, _ in fallen] and (kind == "page_new" or cause.kind in FALLS):
+            yield Culprit(kind, page, "", source.url if source else None, [name])
+    for fall, page, source in fallen:
         lost = shown.fate_of_lost(page, source_id(source)) if fall.kind == "source_lost" and page and source else None
         own = page if CAUSES[fall.kind].page else None
         yield Culprit(lost or fall.kind, own, "", source.url if source else None, [fall.source] if fall.source else [])
@@ -163,12 +157,6 @@ def _page(change: Change, name: str | None) -> tuple[str | None, StoredSource | 
 
 
 # The main cause
-
-NAMED_FROM, MOST_FROM = 3, 2
-"""Pages with an observed change are the main cause from a third of the questions that got worse, an error from half.
-
-Any other page must explain more than half.
-"""
 
 
 @dataclass(frozen=True)
@@ -186,88 +174,73 @@ class Behind:
     differences: tuple[RunDifference, ...] = ()
 
 
-def find_behind(
-    worse: Sequence[Change],
-    culprits: Sequence[Culprit],
-    causes: Mapping[CauseKind, int],
-    num_worse: int,
-    differences: Iterable[RunDifference],
-) -> Behind | None:
-    """Return the main cause; None if nothing got worse."""
-    if not worse or not causes:
+def find_behind(comparison: Comparison) -> Behind | None:
+    """Return the main cause; None if nothing got worse.
+
+    Pages with an observed change are the main cause from a third of the questions that got worse, an error from half.
+    Any other page must explain more than half.
+    """
+    if not comparison.worse or not comparison.causes:
         return None
-    groups = defaultdict[tuple[CulpritKind, int], list[Culprit]](list)
-    for place, each in enumerate(culprits):
-        groups[each.kind, -1 if each.kind in SEEN and each.page else place].append(each)
-    for (kind, _), group in sorted(groups.items(), key=lambda each: -sum(len(one.ids) for one in each[1])):
-        questions = sum(len(each.ids) for each in group)
-        least = NAMED_FROM if kind in SEEN else MOST_FROM
-        enough = least * questions >= num_worse if kind in (*SEEN, *ERRORS) else least * questions > num_worse
+    groups = defaultdict[object, list[Culprit]](list)
+    for place, each in enumerate(comparison.culprits):
+        groups[each.kind if each.kind in SEEN and each.page else place].append(each)
+    for group in sorted(groups.values(), key=lambda group: -sum(len(each.ids) for each in group)):
+        kind, questions = group[0].kind, sum(len(each.ids) for each in group)
+        needed = comparison.num_worse / 3 if kind in SEEN else comparison.num_worse / 2
+        enough = questions >= needed if kind in (*SEEN, *ERRORS) else questions > needed
         if enough and (group[0].page or kind in ERRORS):
-            return Behind(kind, questions, tuple(group), differences=_related(kind, differences))
-    cause, questions = max(causes.items(), key=lambda item: item[1])
-    alike = [change.cause for change in worse if change.cause.kind == cause]
+            return Behind(kind, questions, tuple(group), differences=_related(kind, comparison.differences))
+    cause, questions = max(comparison.causes.items(), key=lambda item: item[1])
+    alike = [change.cause for change in comparison.worse if change.cause.kind == cause]
     ranks = Counter((each.rank_before, each.rank_after) for each in alike if each.rank_before and each.rank_after)
-    first_ranks = next((pair for pair, _ in ranks.most_common(1)), None)
-    return Behind(cause, questions, (), first_ranks, _related(cause, differences))
+    first_ranks = max(ranks, key=ranks.__getitem__, default=None)
+    return Behind(cause, questions, (), first_ranks, _related(cause, comparison.differences))
 
 
 def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
     """Return the differences between the runs that may be related to this kind."""
     if kind in ("tools_changed", "answer_missing", "answer_changed", "now_declines", "no_longer_declines"):
         return tuple(filter(about_answers, differences))
-    if kind in (*SEEN, "source_lost"):
-        return tuple(filter(about_sources, differences))
-    return ()
+    return tuple(filter(about_sources, differences)) if kind in (*SEEN, "source_lost") else ()
 
 
 # Documents with their texts
 
 
-@dataclass(frozen=True)
-class DocumentPart:
-    """One chunk of a document. A text is None if no row of that side holds it."""
+class DocumentPart(NamedTuple):
+    """One chunk of a document whose text differs. A text is None if no row of that side holds it."""
 
     name: str
     before: str | None
     after: str | None
 
-    @property
-    def differs(self) -> bool:
-        """True if the texts of both sides differ."""
-        return self.before != self.after
 
-
-@dataclass(frozen=True)
-class ChangedDocument:
+class ChangedDocument(NamedTuple):
     """A document, its change, and the questions that it made worse."""
 
     culprit: Culprit
-    parts: tuple[DocumentPart, ...]
-    questions: tuple[Change, ...]
+    parts: list[DocumentPart]
+    questions: list[Change]
 
 
-def changed_documents(culprits: Iterable[Culprit], changes: Sequence[Change], most: int) -> list[ChangedDocument]:
+def changed_documents(comparison: Comparison, most: int) -> list[ChangedDocument]:
     """Return at most `most` documents in the order of the culprits, with the texts that the rows hold."""
-    by_id = {change.id: change for change in changes}
-    documents = [culprit for culprit in culprits if culprit.page is not None][:most]
-    names = {part for culprit in documents for part in culprit.parts}
-    before, after = (_texts([getattr(change, side) for change in changes], names) for side in ("before", "after"))
-    return [
-        ChangedDocument(
-            culprit,
-            tuple(DocumentPart(part, before.get(part), after.get(part)) for part in culprit.parts),
-            tuple(by_id[key] for key in culprit.ids),
-        )
-        for culprit in documents
-    ]
+    changes = comparison.listed
+    before, after = (_texts([getattr(change, side) for change in changes]) for side in ("before", "after"))
+    by_id, documents = {change.id: change for change in changes}, []
+    for culprit in [each for each in comparison.culprits if each.page is not None][:most]:
+        parts = [DocumentPart(name, before.get(name), after.get(name)) for name in culprit.parts]
+        differing = [part for part in parts if part.before != part.after]
+        documents.append(ChangedDocument(culprit, differing, [by_id[key] for key in culprit.ids]))
+    return documents
 
 
-def _texts(rows: list[StoredRow | None], names: set[str]) -> dict[str, str]:
-    """Return the first text that a row holds of each of these sources."""
+def _texts(rows: Iterable[StoredRow | None]) -> dict[str, str]:
+    """Return the first text that a row holds of each source."""
     texts: dict[str, str] = {}
-    for row in rows:
-        for source in (row.sources or ()) if row is not None else ():
-            if source.text is not None and row is not None and (name := row.name_of(source)) in names:
-                texts.setdefault(name, source.text)
+    for row in filter(None, rows):
+        for source in row.sources or ():
+            if source.text is not None:
+                texts.setdefault(row.name_of(source), source.text)
     return texts

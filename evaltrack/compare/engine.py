@@ -15,15 +15,7 @@ from evaltrack.compare.change import ChangedQuestions
 from evaltrack.compare.changes import add_fates, changed_questions
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, OutcomeTable
 from evaltrack.compare.gate import Gate, Threshold
-from evaltrack.compare.pairing import (
-    GROUP_METRICS,
-    NotComparableError,
-    Paired,
-    Side,
-    numbers,
-    pass_counts,
-    trial_counts,
-)
+from evaltrack.compare.pairing import GROUP_METRICS, NotComparableError, Paired, Side, numbers
 from evaltrack.compare.reruns import Questions, Rerun, Rerunner, Reruns, rerun_questions
 from evaltrack.compare.verdict import Loss, decide
 from evaltrack.errors import EvaltrackError, Guide, UsageError
@@ -94,15 +86,12 @@ def compare(
     decided = decide(gate, metrics, groups, changed, paired, reruns, loss)
     return Comparison(
         **vars(changed),
+        **vars(decided),
         baseline=baseline.info,
         candidate=candidate.info,
-        verdict=decided.verdict,
-        rules=decided.rules,
         gate=gate,
         reruns=reruns,
         loss_p=loss.p,
-        metrics=decided.metrics,
-        groups=decided.groups,
         outcomes=_outcome_table(paired) if paired.passing_compared else None,
         num_common=len(paired.frame),
         added=paired.added,
@@ -219,51 +208,50 @@ class _Measure:
             return None
         measured = int((~isnan(was)).sum()), int((~isnan(now)).sum())
         was, now = was[pairs], now[pairs]
-        means = _of_run(was, score), _of_run(now, score)
-        drop = means[0] - means[1] if score.higher_is_better else means[1] - means[0]
+        before, after = _of_run(was, score), _of_run(now, score)
+        drop = before - after if score.higher_is_better else after - before
         better = int((now > was if score.higher_is_better else now < was).sum())
         changed = int((now != was).sum())
-        delta = MetricDelta(
+        has_interval = changed and (intervals or threshold is not None)
+        interval, method = self._interval(was, now, before, score) if has_interval else (None, None)
+        return MetricDelta(
             name=score.metric,
-            baseline=means[0],
-            candidate=means[1],
+            baseline=before,
+            candidate=after,
             n=len(was),
-            drop=drop / abs(means[0]) if means[0] else None,
+            drop=drop / abs(before) if before else None,
             wins=better,
             losses=changed - better,
-            changed=changed,
+            interval=interval,
             threshold=threshold,
+            over=bool(threshold and threshold.exceeded(before, after, higher_is_better=score.higher_is_better)),
+            method=method,
+            p_value=self._p_value(was, now, score, worse=drop > 0) if threshold else None,
+            changed=changed,
             measured=measured,
             reachable=self._reachable(frame, pairs) if score.metric == "precision_at_k" else None,
             higher_is_better=score.higher_is_better,
             own=score.own,
         )
-        if changed and (intervals or threshold is not None):
-            delta = self._with_interval(delta, was, now, score)
-        if threshold is None:
-            return delta
-        over = threshold.exceeded(*means, higher_is_better=score.higher_is_better)
-        return replace(delta, over=over, p_value=self._p_value(delta, was, now, score))
 
-    def _with_interval(self, delta: MetricDelta, was: Any, now: Any, score: Score) -> MetricDelta:
-        """Return the metric with the interval of its difference, limited to possible values of the mean."""
+    def _interval(
+        self, was: Any, now: Any, before: float, score: Score
+    ) -> tuple[tuple[float, float] | None, str | None]:
+        """Return the interval of the difference, limited to possible values of the mean, and its method."""
         if score.quantile is not None:
             interval = quantile_interval(was, now, score.quantile, resamples=self._resamples)
-            return replace(delta, interval=interval, method=interval and "percentile")
+            return interval, interval and "percentile"
         made = paired_interval(was, now, span=score.span, resamples=self._resamples)
         if made is None:
-            return delta
-        low, high = made.low, made.high
-        if not score.own:
-            low = max(low, -delta.baseline)
-            high = high if score.span is None else min(high, score.span - delta.baseline)
-        return replace(delta, interval=(low, high), method=made.method)
+            return None, None
+        most = float("inf") if score.span is None else score.span - before
+        return (made.low, made.high) if score.own else (max(made.low, -before), min(made.high, most)), made.method
 
-    def _p_value(self, delta: MetricDelta, was: Any, now: Any, score: Score) -> float:
+    def _p_value(self, was: Any, now: Any, score: Score, *, worse: bool) -> float:
         """Return the one-sided p of the loss."""
         if score.quantile is None:
-            return one_sided(sign_flip(was, now).p, worse=delta.is_worse)
-        return one_sided(swap_test(was, now, score.quantile, resamples=self._resamples), worse=delta.is_worse)
+            return one_sided(sign_flip(was, now).p, worse=worse)
+        return one_sided(swap_test(was, now, score.quantile, resamples=self._resamples), worse=worse)
 
     def _reachable(self, frame: pd.DataFrame, pairs: Any) -> float | None:
         """Return the highest possible precision in the first k; None if the number of expected sources is unknown."""
@@ -285,7 +273,7 @@ def _loss(paired: Paired) -> Loss:
     """Return the test of the passes of all questions."""
     if not paired.passing_compared:
         return Loss()
-    passes, trials = pass_counts(paired.frame)
+    passes, trials = paired.passes()
     shares = passes / trials
     return Loss(passes_lost(passes, trials), int((shares[0] != shares[1]).sum()))
 
@@ -301,7 +289,7 @@ def _reruns(
     means_fell: bool,
 ) -> Reruns:
     """Rerun the questions that decide, if the gate does so. Trials also show if answers vary."""
-    frame, trials = paired.frame, [trial_counts(paired.frame, end) for end in "bc"]
+    frame, trials = paired.frame, [paired.trials(end) for end in "bc"]
     varied = any(0 < passes < times for counts in trials for passes, times in counts.values()) or None
     broke = [flip.id for flip in changed.flips if flip.id not in accepted]
     if gate.kind != "auto" or loss.is_shown or not (broke or means_fell):

@@ -6,12 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES, metric_table, own_scores_of
+from evaltrack.metrics.metric import Score
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import NUM_EXPECTED, PRINTS, StoredRow
+from evaltrack.records.stored_row import JUDGE_ERROR, NUM_EXPECTED, PRINTS, StoredRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +110,60 @@ class Paired:
         """True if passing is compared."""
         return "pass_rate" not in self.left_out
 
+    @cached_property
+    def telling(self) -> list[Score]:
+        """The compared scores that determine a question's result, the main ones first."""
+        scores = [each for each in self.table.scores if each.compared and each.tells_result]
+        kept = [each for each in scores if f"{each.name}_b" in self.frame and each.metric not in self.left_out]
+        return sorted(kept, key=lambda each: each.name not in MAIN_SCORES)
+
+    def failed(self, end: str) -> Any:
+        """Return a mask of the errors of one side. Those of a judge that is not compared do not count."""
+        errors = self.frame[f"error_{end}"]
+        if self.passing_compared:
+            return errors.notna()
+        return errors.notna() & ~errors.str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
+
+    def outcomes(self, end: str) -> Any:
+        """Return the outcome of each question on one side."""
+        import numpy as np
+
+        passed = self.frame[f"passed_{end}"]
+        if not self.passing_compared:
+            return np.where(self.failed(end), "error", "not compared")
+        masks = [self.failed(end), passed.isna(), passed.fillna(False)]
+        return np.select([mask.to_numpy(dtype=bool) for mask in masks], ["error", "not measured", "pass"], "fail")
+
+    def flipped(self, *, was: bool) -> Any:
+        """Return a mask of the questions that changed from `was` (pass or fail) to its opposite."""
+        passed = (self.frame["passed_b"] == was) & (self.frame["passed_c"] == (not was))
+        return passed.fillna(False)
+
+    def passes(self) -> Any:
+        """Return passes and trials of questions measured on both sides, each of shape (2, questions), baseline first.
+
+        A question that was asked once has one trial.
+        """
+        import numpy as np
+
+        frame = self.frame[(self.frame["passed_b"].notna() & self.frame["passed_c"].notna()).to_numpy()]
+        counts = []
+        for end in "bc":
+            passes, trials = numbers(frame[f"passed_{end}"]), np.zeros(len(frame))
+            if f"trials_{end}" in frame:
+                trials = np.nan_to_num(numbers(frame[f"trials_{end}"]))
+                passes = np.where(trials > 0, np.nan_to_num(numbers(frame[f"passes_{end}"])), passes)
+            counts.append((passes, np.maximum(trials, 1)))
+        return np.array(counts).astype(int).swapaxes(0, 1)
+
+    def trials(self, end: str) -> Mapping[str, tuple[int, int]]:
+        """Return passes and trials of each question of one side that was asked several times, by its id."""
+        if f"trials_{end}" not in self.frame:
+            return {}
+        several = self.frame[(self.frame[f"trials_{end}"] > 1).fillna(False).to_numpy()]
+        columns = (several["id"], several[f"passes_{end}"], several[f"trials_{end}"])
+        return {key: (int(passes), int(trials)) for key, passes, trials in zip(*columns, strict=True)}
+
     @property
     def unselected_domains(self) -> frozenset[str]:
         """The domains without a selected question. No rule for them can be applied."""
@@ -124,40 +180,6 @@ def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:
         seconds = numbers(frame[column])
         seconds[recorded | frame[f"error_{end}"].notna()] = float("nan")
         frame[column] = seconds
-
-
-def flipped(frame: pd.DataFrame, *, was: bool) -> Any:
-    """Return a mask of the questions that changed from `was` (pass or fail) to its opposite."""
-    return (frame["passed_b"] == was).fillna(False) & (frame["passed_c"] == (not was)).fillna(False)
-
-
-def pass_counts(frame: pd.DataFrame) -> tuple[Any, Any]:
-    """Return passes and trials of questions measured on both sides, each of shape (2, questions), baseline first."""
-    import numpy as np
-
-    measured = frame[(frame["passed_b"].notna() & frame["passed_c"].notna()).to_numpy()]
-    passes, trials = (np.stack(side) for side in zip(*(_counts(measured, end) for end in "bc"), strict=True))
-    return passes, trials
-
-
-def _counts(frame: pd.DataFrame, end: str) -> tuple[Any, Any]:
-    """Return passes and trials of one side. A question that was asked once has one trial."""
-    import numpy as np
-
-    passed = numbers(frame[f"passed_{end}"])
-    if f"trials_{end}" not in frame:
-        return passed.astype(int), np.ones(len(frame), dtype=int)
-    passes, trials = (np.nan_to_num(numbers(frame[f"{name}_{end}"])) for name in ("passes", "trials"))
-    return np.where(trials > 0, passes, passed).astype(int), np.maximum(trials, 1).astype(int)
-
-
-def trial_counts(frame: pd.DataFrame, end: str) -> Mapping[str, tuple[int, int]]:
-    """Return passes and trials of each question of one side that was asked several times, by its id."""
-    if f"trials_{end}" not in frame:
-        return {}
-    several = frame[(frame[f"trials_{end}"] > 1).fillna(False).to_numpy()]
-    columns = (several["id"], several[f"passes_{end}"], several[f"trials_{end}"])
-    return {key: (int(passes), int(trials)) for key, passes, trials in zip(*columns, strict=True)}
 
 
 _NUMBER = re.compile(r"(?<!\d)(?<!HTTP )(?<!status )(?<!status code )\d+")

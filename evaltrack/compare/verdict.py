@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -76,17 +76,13 @@ def decide(
         rules.append(Rule("no rule", "unknown"))
     rules.sort(key=lambda rule: get_args(RuleState).index(rule.state))
     verdicts: dict[RuleState, Verdict] = {"broken": "regression", "unknown": "unknown"}
-    return Decided(
-        tuple(with_rule.get(("", m.name), m) for m in metrics),
-        tuple(
-            replace(group, metrics=tuple(with_rule.get((group.name, m.name), m) for m in group.metrics))
-            if group.kind == "domain"
-            else group
-            for group in groups
-        ),
-        verdicts.get(rules[0].state, "ok"),
-        tuple(rules),
-    )
+
+    def marked(where: str, measured: Iterable[MetricDelta]) -> tuple[MetricDelta, ...]:
+        return tuple(with_rule.get((where, metric.name), metric) for metric in measured)
+
+    domains = (replace(each, metrics=marked(each.name, each.metrics)) for each in groups if each.kind == "domain")
+    others = (each for each in groups if each.kind != "domain")
+    return Decided(marked("", metrics), (*domains, *others), verdicts.get(rules[0].state, "ok"), tuple(rules))
 
 
 def _decides(rule: Rule, gate: Gate) -> bool:

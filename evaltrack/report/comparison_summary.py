@@ -170,7 +170,7 @@ def pages_words(culprits: Sequence[Culprit]) -> str:
 
 def _page_name(culprit: Culprit) -> str:
     chunks = f"{count(len(culprit.parts), 'chunk')} of " if len(culprit.parts) > 1 and culprit.kind not in SEEN else ""
-    return chunks + quoted(culprit.part or culprit.page, 120)
+    return chunks + quoted(culprit.name, 120)
 
 
 def behind_words(comparison: Comparison) -> str:
@@ -298,7 +298,7 @@ def riser_words(comparison: Comparison, kind: CauseKind) -> str:
     first = max(risen, key=lambda each: len(ids.intersection(each.ids)), default=None)
     times = len(ids.intersection(first.ids)) if first else 0
     how = "below" if kind == "source_demoted" else "with"
-    return f", most often {how} {quoted(first.part or first.page, 80)} ({times:,})" if first and times > 1 else ""
+    return f", most often {how} {quoted(first.name, 80)} ({times:,})" if first and times > 1 else ""
 
 
 def next_steps(comparison: Comparison) -> list[str]:

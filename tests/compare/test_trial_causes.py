@@ -12,9 +12,7 @@ import pytest
 
 from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
 from evaltrack.compare.change import Fate
-from evaltrack.compare.changes import _distinct
-from evaltrack.records import Question, Row, Usage, Verdict
-from evaltrack.records.stored_row import StoredRow, stored_row
+from evaltrack.records import Question
 from evaltrack.tracking.tags import TRIALS
 from tests.judging import golden_set
 
@@ -99,17 +97,3 @@ def test_a_run_whose_trials_are_gone_is_explained_by_its_rows(store_uri: str, tm
     (artifacts / TRIALS).unlink()
     made = compare_runs(after.run_id, before.run_id, gate="seed", tracking_uri=store_uri, log=False)
     assert [flip.cause.kind for flip in made.flips] == ["now_declines"]
-
-
-def test_trials_are_the_same_by_what_they_say() -> None:
-    """Sources and verdicts of the same content are one, whatever the scores of sources or tokens; others are not."""
-
-    def trial(tokens: int, judged: float) -> StoredRow:
-        usage = Usage(prompt_tokens=tokens, completion_tokens=1)
-        response = Response(answer="so", sources=(Source(chunk_id="a", text="t", score=1 / tokens),))
-        verdict = Verdict(judge="j", reasoning="", overall_score=judged, usage=usage)
-        question = Question(id="q", question="Why?", domain="d")
-        row = Row(position=0, question=question, response=response, verdicts=(verdict,), started_at=0.0, seconds=0.0)
-        return stored_row(row, 5)
-
-    assert [times for _, times in _distinct([trial(1, 0.9), trial(2, 0.9), trial(1, 0.1)])] == [2, 1]

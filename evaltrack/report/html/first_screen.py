@@ -9,7 +9,7 @@ from typing import Any
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.culprits import ChangedDocument, Culprit, DocumentPart
+from evaltrack.compare.culprits import ChangedDocument, Culprit, DocumentPart, changed_documents
 from evaltrack.records.amount import count, verb
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_summary import culprit_words, next_steps
@@ -55,7 +55,7 @@ def edit_view(comparison: Comparison) -> EditView | None:
     behind = comparison.behind
     if behind is None or not behind.culprits or behind.kind == "page_new":
         return None
-    documents = (each for each in comparison.documents(DOCUMENTS) if each.culprit is behind.culprits[0])
+    documents = (each for each in changed_documents(comparison, DOCUMENTS) if each.culprit is behind.culprits[0])
     lines = [line for document in documents for line in _changed_lines(document)]
     pair = _telling_pair(lines, _words_that_changed(comparison, behind.culprits[0]))
     return EditView(tuple(map(_short, pair)), len(lines) - len(pair)) if pair else None
@@ -63,7 +63,7 @@ def edit_view(comparison: Comparison) -> EditView | None:
 
 def _changed_lines(document: ChangedDocument) -> list[DiffLine]:
     """Return the removed and added lines of the document's chunks that have a text on both sides."""
-    parts = [part for part in document.parts if part.before and part.after and part.differs]
+    parts = [part for part in document.parts if part.before and part.after]
     pairs = ((shown(part.before, LONGEST), shown(part.after, LONGEST)) for part in parts)
     return [line for pair in pairs for line in document_diff(*pair) if line.kind in ("removed", "added")]
 
@@ -314,18 +314,17 @@ PARTS, QUESTIONS = 6, 12
 
 def document_views(comparison: Comparison) -> list[dict[str, Any]]:
     """Return at most `DOCUMENTS` documents, most questions first."""
-    return [_document_view(document) for document in comparison.documents(DOCUMENTS)]
+    return [_document_view(document) for document in changed_documents(comparison, DOCUMENTS)]
 
 
 def _document_view(document: ChangedDocument) -> dict[str, Any]:
     culprit = document.culprit
-    differing = [part for part in document.parts if part.differs]  # equal texts explain nothing
     return {
         "name": shown(culprit.page, 120),
         "what": culprit_words(culprit),
         "counted": f"{count(len(culprit.ids), 'question')} got worse with it",
         "link": safe_link(culprit.link),
-        "parts": [_part(part) for part in differing[:PARTS]],
+        "parts": [_part(part) for part in document.parts[:PARTS]],
         "questions": [
             {
                 "id": shown(each.id, 200),
@@ -336,7 +335,7 @@ def _document_view(document: ChangedDocument) -> dict[str, Any]:
             for each in document.questions[:QUESTIONS]
         ],
         "more": max(0, len(document.questions) - QUESTIONS),
-        "more_parts": len(differing[PARTS:]),
+        "more_parts": len(document.parts[PARTS:]),
     }
 
 
