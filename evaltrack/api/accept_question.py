@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from evaltrack.errors import UsageError
 from evaltrack.metrics.rubric import TIERS, acceptance
 from evaltrack.tracking.notes import Accepted, note_accepted
@@ -34,28 +32,16 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
     row = next((row for row in read_rows(store, run, columns) if row.id == question_id), None)
     if row is None:
         raise UsageError(f"run {run_id} has no question `{question_id}`")
-    check_acceptance(question_id, why, passed=row.passed, tier=row.tier, hard_fails=row.hard_fails)
-    return note_accepted(store, run.run_id, question_id, row.tier, why.strip())
-
-
-def check_acceptance(
-    question_id: str, why: str, *, passed: bool | None, tier: int | None, hard_fails: Sequence[str]
-) -> None:
-    """Refuse a question that the acceptance gates do not let through.
-
-    Raises:
-        UsageError: it passed or was not measured, it is a hard fail, or the justification is missing or too long.
-    """
-    if passed is None:
+    if row.passed is None:
         raise UsageError(f"question `{question_id}` was not measured; there is nothing to accept")
-    needed = acceptance(tier, tuple(hard_fails)) if tier is not None else "justification"
-    if passed or needed == "none needed":
+    needed = acceptance(row.tier, row.hard_fails) if row.tier is not None else "justification"
+    if row.passed or needed == "none needed":
         raise UsageError(f"question `{question_id}` passed; there is nothing to accept")
     if needed == "refused":
-        fails = ", ".join(hard_fails)
-        action = TIERS[0].action.lower()
+        fails, action = ", ".join(row.hard_fails), TIERS[0].action.lower()
         raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; a hard fail cannot be accepted")
     if needed == "justification" and not why.strip():
         raise UsageError(f"question `{question_id}` failed; to accept it write a justification: `why='...'`")
     if len(why) > MAX_WHY:
         raise UsageError(f"the justification has {len(why):,} characters; write at most {MAX_WHY:,}")
+    return note_accepted(store, run.run_id, question_id, row.tier, why.strip())

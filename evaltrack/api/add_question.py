@@ -21,7 +21,6 @@ def add_question(
     path: str | os.PathLike[str],
     *,
     corpus: str | os.PathLike[str] | None = None,
-    else_target: str | None = None,
     **fields: object,
 ) -> Question:
     """Add a question to a golden set. The set is made if it is missing.
@@ -30,7 +29,6 @@ def add_question(
         path: A `.jsonl` or `.json` golden set.
         corpus: As in `lint_golden`. If there is a corpus, it must hold what the question expects, unless the question
             is a draft.
-        else_target: As in `lint_golden`.
         fields: The fields of a golden line: `question`, `expected_chunks`, `expected_answer`, ... None values are left
             out. Without an `id` the question gets one more than the largest whole-number id.
 
@@ -42,8 +40,7 @@ def add_question(
     domain = str(fields.get("domain") or Path(path).stem)
     question = checked_question({"id": "new", "domain": domain} | _given(fields))
     if isinstance(question, Question) and question.expected and not question.draft:
-        places = (Path(path), [domain])
-        for library, _ in libraries(*places, corpus, None) or libraries(*places, None, else_target):
+        for library, _ in libraries(Path(path), [domain], corpus):
             if missing := list(check_ids([Entry(str(path), 0, 0, question)], library)):
                 cure = "or add it as a draft (`draft=True`)"
                 raise UsageError("\n".join(f"{each.message}; {each.cure}, {cure}" for each in missing))

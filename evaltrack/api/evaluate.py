@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -35,9 +35,10 @@ from evaltrack.metrics.criteria import check_criteria
 from evaltrack.privacy.redaction import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
+from evaltrack.report.html.run_page import run_screen
 from evaltrack.system.processes import Stop
 from evaltrack.tracking.datasets import register_golden
-from evaltrack.tracking.parents import Kind, end_parent
+from evaltrack.tracking.parents import Kind, end_parent, name_children
 from evaltrack.tracking.reader import find_evaluation, named_evaluation, read_rows, read_run_table
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
@@ -282,7 +283,7 @@ class _Evaluation:
             serve_command=self.store.serve_command,
             read_table=lambda: read_run_table(self.store, find_evaluation(self.store, run.run_id)),
             settings=run.settings,
-            screen=_first_screen,
+            screen=run_screen,
         )
         others = filter(None, (*takers.warnings.texts(), left_out_words(result)))
         return replace(result, notes=(*result.notes, *others))
@@ -294,33 +295,51 @@ def _status(summary: Summary, interruption: BaseException | None, asked_to_stop:
     return "FINISHED" if interruption is None and summary.measures_anything else "FAILED"
 
 
-@contextmanager
-def ended_parent(
-    store: Store,
-    parent: OpenRun,
-    kind: Kind,
-    results: Sequence[RunResult],
-    note: Callable[[], str],
-    placed: Callable[[BaseException], str],
-) -> Iterator[None]:
-    """End the parent of several evaluations if one of them raises and the store still answers.
+@dataclass
+class SeveralRuns:
+    """Evaluations below one parent run, which ends even after an error. `labels` names them in their order."""
 
-    The parent gets the `note`, and the error is raised with the message that `placed` returns.
-    """
-    try:
-        yield
-    except BaseException as error:
-        status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-        with suppress(EvaltrackError), few_retries():
-            end_parent(store, parent, status, run_ids(results), note(), kind)
-        if type(error) in (KeyboardInterrupt, TrackingError, UsageError):
-            raise type(error)(placed(error)) from None
-        raise
+    store: Store
+    parent: OpenRun
+    kind: Kind
+    labels: Sequence[str]
+    say: Callable[[str], object]
+    results: list[RunResult] = field(default_factory=list)
 
+    @property
+    def link(self) -> str | None:
+        """The address of the parent run."""
+        return self.store.run_link(self.parent.experiment_id, self.parent.run_id)
 
-def run_ids(results: Iterable[RunResult]) -> list[str]:
-    """Return the ids of the runs."""
-    return [result.run_id for result in results]
+    def evaluate(self, plan: Plan, progress: Progress, place: Place, resume: str | None = None, **retry: bool) -> None:
+        """Evaluate the next one, as `evaluate_plan` does."""
+        done = len(self.results)
+        self.say(f"{self.labels[done]} ({done + 1} of {len(self.labels)})")
+        self.results.append(evaluate_plan(plan, self.store, resume, progress=progress, place=place, **retry))
+        name_children(self.store, self.parent, self._ids)
+
+    @property
+    def _ids(self) -> list[str]:
+        return [result.run_id for result in self.results]
+
+    @contextmanager
+    def ended(self, note: Callable[[], str], placed: Callable[[BaseException], str]) -> Iterator[None]:
+        """End the parent with a note if an evaluation raises and the store still answers.
+
+        The error is raised with the message that `placed` returns.
+        """
+        try:
+            yield
+        except BaseException as error:
+            with suppress(EvaltrackError), few_retries():
+                self.end("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED", note())
+            if type(error) in (KeyboardInterrupt, TrackingError, UsageError):
+                raise type(error)(placed(error)) from None
+            raise
+
+    def end(self, status: Status, note: str) -> None:
+        """End the parent with a note on its runs."""
+        end_parent(self.store, self.parent, status, self._ids, note, self.kind)
 
 
 def check_evaluation(
@@ -348,12 +367,6 @@ def _names(
             yield from ((f"`{name}=`", f"{key}={text}") for key, text in value.items())
         elif name != "redact":
             yield from ((f"`{name}=`", text) for text in (value if isinstance(value, tuple) else (str(value),)))
-
-
-def _first_screen(result: RunResult) -> str:
-    from evaltrack.report.html.run_page import run_screen  # half of `report`, and only notebooks use it
-
-    return run_screen(result)
 
 
 def select_questions(golden_path: str, settings: EvaluationConfig, store: Store) -> tuple[EvaluationConfig, Selection]:

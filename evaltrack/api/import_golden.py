@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.importing.drafts import Drafts, ImportSettings, Line, Notes, check_fields, checked_lines, drafts
@@ -21,16 +21,6 @@ from evaltrack.tracking.past_traces import PastTrace, past_traces
 from evaltrack.tracking.store import connect
 
 DATASET, TRACES = "dataset:", "traces:"
-
-
-class ImportOptions(TypedDict, total=False):
-    """Settings for reading files of other tools; see `evaltrack.golden.importing.drafts.ImportSettings`."""
-
-    fields: Mapping[str, str]
-    separator: str
-    encoding: str
-    domain: str
-    id_prefix: str
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,7 @@ def import_golden(
     corpus: str | os.PathLike[str] | None = None,
     tracking_uri: str | None = None,
     force: bool = False,
-    **options: Unpack[ImportOptions],
+    **options: Any,
 ) -> GoldenImport:
     """Write a golden set from the files of another tool. Values without a field are stored in `metadata`.
 
@@ -108,7 +98,7 @@ def import_golden(
     return GoldenImport(path=target, form=form, **counts, notes=tuple(notes.lines()))
 
 
-def _check(files: list[str], output: Path, force: bool, options: ImportOptions) -> None:
+def _check(files: list[str], output: Path, force: bool, options: Mapping[str, Any]) -> None:
     """Refuse wrong arguments before any file is read."""
     if not files:
         raise UsageError("`files=`: there are none; name the files to import")

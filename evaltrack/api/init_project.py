@@ -67,7 +67,6 @@ def init_project(
     target: str = "",
     golden: str | None = None,
     ci: CI = "none",
-    package: str = "",
     force: bool = False,
 ) -> ProjectPlan:
     """Write `evaltrack.toml`, a first golden set, a target and a CI file: all of them or none.
@@ -81,7 +80,6 @@ def init_project(
             start for your own app; ``python:evaltrack_target:ask`` is that function.
         golden: An existing golden set; none is written then. None takes the only one in `golden/`, "" is none.
         ci: The CI whose file is written: ``github``, ``gitlab``, ``jenkins`` or ``none``.
-        package: The package that the CI installs, as pip takes it; "" is the source of this installation.
         force: True replaces existing files.
 
     Raises:
@@ -90,7 +88,7 @@ def init_project(
     folder = Path(folder)
     golden = _only_golden(folder) if golden is None else golden
     corpus = _pages_in(folder) if corpus is None else corpus
-    _check(golden, corpus=corpus, target=target, package=package)
+    _check(golden, corpus=corpus, target=target)
     notes = [] if corpus or golden else ["no pages were named: the set is a sample about a library"]
     texts: dict[str, str] = {}
     examples = ""
@@ -113,7 +111,7 @@ def init_project(
     if project.is_file() and b"[tool.evaltrack" in project.read_bytes():
         notes.append("evaltrack.toml replaces [tool.evaltrack] of pyproject.toml from now on")
     if ci != "none":
-        path, texts_of_ci, more = _ci_file(folder, ci, package, golden, asked)
+        path, texts_of_ci, more = _ci_file(folder, ci, golden, asked)
         texts[path] = texts_of_ci
         notes += more
     in_the_way = [name for name in texts if os.path.lexists(folder / name)]
@@ -151,8 +149,6 @@ def _check(golden: str, **choices: str) -> None:
         raise UsageError(f"corpus {choices['corpus']}: a `?` begins the settings of `bm25:`; rename the folder")
     if choices["target"] == OWN_FUNCTION and golden and not choices["corpus"]:
         raise UsageError(f"target {OWN_FUNCTION} needs a folder of pages; name it with `corpus=`")
-    if not re.fullmatch(r"[\w\[\],.<>=!~@:/+ ;-]*", choices["package"], re.ASCII):
-        raise UsageError("`package=` is not a requirement of pip; write one such as evaltrack==0.1.0")
 
 
 def _example_set(corpus: Path) -> str:
@@ -176,9 +172,9 @@ def _settings(golden: str, target: str, corpus: str) -> str:
     return filled + lint
 
 
-def _ci_file(folder: Path, ci: CI, package: str, golden: str, target: str) -> tuple[str, str, list[str]]:
+def _ci_file(folder: Path, ci: CI, golden: str, target: str) -> tuple[str, str, list[str]]:
     """Return path and text of the CI's file, and the steps that remain."""
-    requirement = package or _installed()
+    requirement = _installed()
     action = _action(requirement)
     made_with = f"evaltrack run > {BASELINE}"
     if not target.startswith(("bm25:", "auto")):
@@ -194,7 +190,7 @@ def _ci_file(folder: Path, ci: CI, package: str, golden: str, target: str) -> tu
     if LOOPBACK.match(target):
         notes.append(f"{path}: a CI job cannot reach the target on your machine; start the target in the job first")
     if "OWNER" in text:
-        notes.append(f"{path}: replace OWNER with the owner of your copy of evaltrack, or name `package=`")
+        notes.append(f"{path}: replace OWNER with the owner of your copy of evaltrack")
     return path, text, notes
 
 

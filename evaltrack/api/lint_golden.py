@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaltrack.errors import GoldenError, UsageError
+from evaltrack.evaluation.settings import EvaluationConfig
+from evaltrack.evaluation.settings_sources import read_settings, settings_of
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
 from evaltrack.golden.findings import RULES, Entry, Finding, Library, finding_of_set
 from evaltrack.golden.lint_expectations import check_expectations, check_negatives
@@ -25,17 +27,16 @@ def lint_golden(
     corpus: str | os.PathLike[str] | None = None,
     *,
     target: str | None = None,
-    else_target: str | None = None,
     ignore: Collection[str] = (),
 ) -> list[Finding]:
     """Check every line of a golden set, the questions against each other, and the expected sources against a corpus.
 
     Args:
         path: A `.jsonl` or `.json` golden set.
-        corpus: Folder of pages that must hold the expected sources. None takes `corpus/<name of the set>` next to the
-            file, or the folders of its domains in `corpus/`, if they exist.
+        corpus: Folder of pages that must hold the expected sources. None takes `corpus` under ``[golden.lint]`` in the
+            settings file; else `corpus/<name of the set>` next to the file, or the folders of its domains in `corpus/`,
+            if they exist; else the corpus of the ``bm25:`` target of the settings.
         target: ``bm25:DIR`` or ``bm25:DIR?by=domain``, whose index must hold the expected sources, instead of a corpus.
-        else_target: Such a target for a set without a corpus next to it.
         ignore: Codes of `evaltrack.golden.findings.RULES` that are not reported.
 
     Returns:
@@ -50,9 +51,7 @@ def lint_golden(
     except GoldenError as error:
         findings = list(_bad_lines(str(Path(path)), error))
     else:
-        domains = checked.stats.domains
-        found = libraries(checked.path, domains, corpus, target) or libraries(checked.path, domains, None, else_target)
-        findings = list(_findings(checked, found))
+        findings = list(_findings(checked, libraries(checked.path, checked.stats.domains, corpus, target)))
     reported = (finding for finding in findings if finding.code not in ignore)
     return sorted(reported, key=lambda finding: (finding.line is None, finding.line or 0))
 
@@ -98,19 +97,26 @@ def all_entries(checked: GoldenSet) -> list[Entry]:
 
 
 def libraries(
-    path: Path, domains: Iterable[str], corpus: str | os.PathLike[str] | None, target: str | None
+    path: Path, domains: Iterable[str], corpus: str | os.PathLike[str] | None, target: str | None = None
 ) -> list[tuple[Library, Bm25Target | None]]:
-    """Return the chunks to compare the questions of the domains with, and the index of a named target.
+    """Return the chunks to compare the questions of the domains with, and the index of a target.
+
+    `lint_golden` describes the arguments.
 
     Raises:
         UsageError: the corpus or the target cannot be read, both are named, or the target does not list its chunks.
     """
     if corpus is not None and target is not None:
         raise UsageError("`corpus=` and `target=` are both named; leave one out")
+    names = frozenset(domains)
     if target is not None:
-        return list(_indexed(target, frozenset(domains)))
-    folders = _folders(path, frozenset(domains), Path(corpus) if corpus is not None else None)
-    return [(Library(str(folder), tuple(read_corpus(folder)), names), None) for folder, names in folders]
+        return list(_indexed(target, names))
+    corpus = corpus or read_settings().get("golden", {}).get("lint", {}).get("corpus")
+    folders = list(_folders(path, names, Path(corpus) if corpus else None))
+    usual = "" if folders else settings_of(EvaluationConfig, {}).target
+    if usual.startswith("bm25:"):
+        return list(_indexed(usual, names))
+    return [(Library(str(folder), tuple(read_corpus(folder)), covered), None) for folder, covered in folders]
 
 
 def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm25Target]]:

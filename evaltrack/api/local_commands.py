@@ -8,18 +8,14 @@ own state folder.
 from __future__ import annotations
 
 import json
-import os
 import re
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.records import Signature
-from evaltrack.system.files import NotPrivateError, check_owner, make_private_folder, replace_file, state_folder
+from evaltrack.system.files import NotPrivateError, check_owner, state_folder, store_private_file
 
 KEPT_DAYS = 365
 SIZE_LIMIT = 1_000_000
@@ -32,12 +28,7 @@ def save_command(run_id: str, command: Command) -> str | None:
     if path is None:
         return None
     try:
-        make_private_folder(path.parent)
-        _remove_old(path.parent)
-        part = path.with_name(f"{uuid4().hex}.part")
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            json.dump(command.as_json(), file)
-        replace_file(part, path)
+        store_private_file(path, json.dumps(command.as_json()), path.parent, KEPT_DAYS)
     except (OSError, NotPrivateError) as error:
         return f"the command of the run is not stored, so reruns must name `target=` and `judge=`: {error}"
     return None
@@ -107,13 +98,3 @@ def _path(run_id: str) -> Path | None:
     """Return the path of a run's command; None for an id that is not a valid file name."""
     is_name = re.fullmatch(r"[A-Za-z0-9][\w-]{0,100}", run_id, re.ASCII)
     return state_folder() / "commands" / f"{run_id}.json" if is_name else None
-
-
-def _remove_old(folder: Path) -> None:
-    """Remove commands older than `KEPT_DAYS`, and partial files that a killed process left."""
-    now = time.time()
-    for path in folder.iterdir():
-        with suppress(OSError):
-            days = KEPT_DAYS if path.suffix == ".json" else 1
-            if now - path.stat().st_mtime > days * 86_400:
-                path.unlink()

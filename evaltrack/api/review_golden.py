@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -66,7 +64,7 @@ class GoldenReview:
                 `corpus/NAME` next to the file.
             targets: Targets as in `run_eval`; BM25 over the corpus is always one of the retrievers.
             k: The number of chunks of each retriever that are shown.
-            by: The reviewer's name; empty takes the user's name of git, else of the system.
+            by: The reviewer's name; empty takes the login name.
             unjudged: The chunks to judge, by question id, instead of those of the retrievers.
 
         Raises:
@@ -74,7 +72,7 @@ class GoldenReview:
             UsageError: the corpus or a target cannot be read.
         """
         self.session = ReviewSession(path)
-        self.by, self.unjudged, self._k = by or reviewer_name(), unjudged, k
+        self.by, self.unjudged, self._k = by or user_name(), unjudged, k
         own = next((each for each in targets if each.startswith("bm25:")), None) if corpus is None else None
         self._corpus = _Corpus(self.session.checked, corpus, own)
         if not targets and not self._corpus.libraries and unjudged is None:
@@ -336,14 +334,3 @@ def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | 
     if not chunks:
         raise UsageError(f"`unjudged={run}`: every source in the first {signature.k} of that run is judged")
     return chunks
-
-
-def reviewer_name() -> str:
-    """Return the user's name in git, else the login name."""
-    if git := shutil.which("git"):
-        answer = subprocess.run(  # noqa: S603 - git alone, with fixed arguments
-            [git, "config", "user.name"], capture_output=True, text=True, errors="replace", check=False, timeout=10
-        )
-        if name := answer.stdout.strip():
-            return name
-    return user_name()

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from evaltrack.api.evaluate import check_evaluation, ended_parent, evaluate_plan, run_ids
+from evaltrack.api.evaluate import SeveralRuns, check_evaluation
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_eval import chosen_settings
 from evaltrack.errors import BadLinesError, GoldenError, UsageError
 from evaltrack.evaluation.plan import Plan, check_measurable, named_target, planned
-from evaltrack.evaluation.result import RunResult, SetResults
+from evaltrack.evaluation.result import SetResults
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges import judge_names
 from evaltrack.judges.own_scores import Functions
 from evaltrack.report.run_text import with_own_note
 from evaltrack.report.sets import sets_note
-from evaltrack.tracking.parents import end_parent, open_parent
-from evaltrack.tracking.runs import OpenRun, Place
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.parents import open_parent
+from evaltrack.tracking.runs import Place
+from evaltrack.tracking.store import connect
 
 if TYPE_CHECKING:
     from evaltrack.options import EvaluationOptions
@@ -67,44 +68,40 @@ def run_sets(
     _, target, config, functions = chosen_settings("", target, settings)
     _check(paths, config, target)
     store = connect(tracking_uri, ui_url)
-    name = config.run_name or f"{len(paths)} golden sets"
-    with shown_progress(progress) as bar, ExitStack() as opened:  # the parent is opened after all checks
-        plan = opened.enter_context(_planned(paths[0], config, target, functions, tracking_uri))
+    plans = _plans(paths, config, target, functions, tracking_uri)
+    with shown_progress(progress) as bar, closing(plans):
+        first = next(plans)  # the parent is opened after all checks
+        name = config.run_name or f"{len(paths)} golden sets"
         parent = open_parent(store, config.experiment, name, "golden sets", config.tag)
-        results: list[RunResult] = []
+        runs = SeveralRuns(store, parent, "golden sets", paths, say)
 
-        def note() -> str:
-            return sets_note(_results(store, parent, results))
+        def made() -> SetResults:
+            return SetResults(parent.run_id, parent.experiment_id, tuple(runs.results), runs.link, store.serve_command)
 
         def placed(error: BaseException) -> str:
-            left, words = paths[len(results) :], str(error) or "stopped"
+            left, words = paths[len(runs.results) :], str(error) or "stopped"
             words = f"{left[0]}: {words}" if left else words
             return f"{words}; not evaluated: {', '.join(left[1:])}" if left[1:] else words
 
-        with ended_parent(store, parent, "golden sets", results, note, placed):
-            for place, path in enumerate(paths, start=1):
-                say(f"{path} ({place} of {len(paths)})")
-                if place > 1:
-                    plan = opened.enter_context(_planned(path, config, target, functions, tracking_uri))
-                results.append(evaluate_plan(plan, store, progress=bar, place=Place(parent)))
-                opened.close()
-            sets = _results(store, parent, results)
-            own_note = with_own_note(config.note, sets_note(sets))
-            end_parent(store, parent, sets.status, run_ids(results), own_note, "golden sets")
-    return sets
+        with runs.ended(lambda: sets_note(made()), placed):
+            for plan in chain([first], plans):
+                runs.evaluate(plan, bar, Place(parent))
+            runs.end(made().status, with_own_note(config.note, sets_note(made())))
+    return made()
 
 
-def _planned(
-    path: str,
+def _plans(
+    paths: Sequence[str],
     settings: EvaluationConfig,
     target: str | Callable[..., Any] | None,
     functions: Functions,
     store_uri: str | None,
-) -> AbstractContextManager[Plan]:
-    """Return the plan of one set. Its run is named after `run_name` and the set."""
-    own = f"{settings.run_name} {Path(path).stem}" if settings.run_name else ""
-    named = settings.with_(run_name=own)
-    return planned(path, named, target, settings.selection, functions=functions, store_uri=store_uri)
+) -> Generator[Plan]:
+    """Yield the opened plan of each set. Its run is named after `run_name` and the set."""
+    for path in paths:
+        own = settings.with_(run_name=f"{settings.run_name} {Path(path).stem}" if settings.run_name else "")
+        with planned(path, own, target, own.selection, functions=functions, store_uri=store_uri) as plan:
+            yield plan
 
 
 def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
@@ -132,8 +129,3 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
             guides.append(error.guide)
     if problems:
         raise GoldenError(list(dict.fromkeys(problems)), guide=next(filter(None, guides), None))
-
-
-def _results(store: Store, parent: OpenRun, results: Sequence[RunResult]) -> SetResults:
-    link = store.run_link(parent.experiment_id, parent.run_id)
-    return SetResults(parent.run_id, parent.experiment_id, tuple(results), link, store.serve_command)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.api.compare_sides import side_of_run
-from evaltrack.api.evaluate import check_evaluation, ended_parent, evaluate_plan, run_ids
+from evaltrack.api.evaluate import SeveralRuns, check_evaluation
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.report_html import stored_result
 from evaltrack.compare.ranking import Contender, Leaderboard, ReferenceKind, rank
@@ -29,11 +29,9 @@ from evaltrack.tracking.parents import (
     SWEEP_TAG,
     Child,
     end_child,
-    end_parent,
     find_children,
     find_unfinished,
     log_leaderboard,
-    name_children,
     open_parent,
     reopen_sweep,
 )
@@ -96,119 +94,99 @@ def run_sweep(
     """
     plan, stop = check_sweep(sweep, tracking_uri), Stop()
     store = connect(tracking_uri, ui_url)
+    labels = [each.label or plan.name for each in plan.configurations]
+    source = "SWEEP" if isinstance(sweep, Mapping) else sweep
     with stop.handled(), shown_progress(progress) as shown:
         parent, hint = choose_parent(plan, store, resume)
-        children = find_children(store, parent) if parent.resumed else {}
-        resuming = f"evaltrack sweep {'SWEEP' if isinstance(sweep, Mapping) else sweep} --resume "
-        running = _Running(plan, store, parent, children, retry_errors, say, resuming + parent.run_id)
-        with ended_parent(store, parent, "sweep", running.results, running.note, running.placed):
-            return running.run(shown, stop, [hint] if hint else [])
+        runs = SeveralRuns(store, parent, "sweep", labels, say)
+        resuming = f"evaltrack sweep {source} --resume {parent.run_id}"
 
+        def note() -> str:
+            return f"{len(runs.results)} of {count(len(labels), 'configuration')} evaluated\n"
 
-@dataclass
-class _Running:
-    """A sweep in progress."""
+        def placed(error: BaseException) -> str:
+            done, is_stopped = len(runs.results), isinstance(error, KeyboardInterrupt)
+            where = f"{labels[done]}: " if done < len(labels) else ""
+            finished = f"{done} of {count(len(labels), 'run')} finished"
+            words = f"stopped; {finished}, no row is lost" if is_stopped else f"{error}; {finished}"
+            return f"{where}{words}; to resume: {resuming}"
 
-    plan: SweepPlan
-    store: Store
-    parent: OpenRun
-    children: Mapping[str, Child]
-    retry_errors: bool
-    say: Callable[[str], object]
-    resuming: str
-    results: list[RunResult] = field(default_factory=list)
-
-    def run(self, progress: Progress, stop: Stop, notes: list[str]) -> SweepResult:
-        """Evaluate every configuration, log the leaderboard and end the parent."""
-        states = list(map(self._state, self.plan.digests))
-        reused = sum(is_finished for _, is_finished in states)
-        overall = SweepProgress(progress, (len(states) - reused) * len(self.plan.golden))
-        for note in (*notes, f"MLflow run {self.parent.run_id}; to resume after an interruption: {self.resuming}"):
-            self.say(note)
-        pairs = zip(self.plan.configurations, self.plan.digests, states, strict=True)
-        for place, (configuration, digest, (run_id, is_finished)) in enumerate(pairs, start=1):
+        with runs.ended(note, placed):
+            notes = (hint,) if hint else ()
+            for each in (*notes, f"MLflow run {parent.run_id}; to resume after an interruption: {resuming}"):
+                say(each)
+            reused = _evaluate(plan, runs, shown, stop, retry_errors=retry_errors)
+            say("leaderboard")
+            result = _compared(plan, runs, reused, notes)
             if stop.is_requested:
                 raise KeyboardInterrupt
-            overall.label = configuration.label
-            if is_finished and run_id:
-                self.results.append(stored_result(self.store, find_evaluation(self.store, run_id)))
-                continue
-            self.say(f"{configuration.label or self.plan.name} ({place} of {len(states)})")
-            self.results.append(self._evaluate(configuration, digest, run_id, overall))
-            name_children(self.store, self.parent, run_ids(self.results))
-        self.say("leaderboard")
-        result = self._compared(reused, tuple(notes))
+    return result
+
+
+def _evaluate(plan: SweepPlan, runs: SeveralRuns, progress: Progress, stop: Stop, *, retry_errors: bool) -> int:
+    """Evaluate the configurations that have no finished run, and return the number of those that have one."""
+    children = find_children(runs.store, runs.parent) if runs.parent.resumed else {}
+    states = [_state(runs.store, children.get(digest), retry_errors) for digest in plan.digests]
+    reused = sum(is_finished for _, is_finished in states)
+    overall = SweepProgress(progress, (len(states) - reused) * len(plan.golden))
+    for each, digest, (run_id, is_finished) in zip(plan.configurations, plan.digests, states, strict=True):
         if stop.is_requested:
             raise KeyboardInterrupt
-        return result
+        if is_finished:
+            runs.results.append(stored_result(runs.store, find_evaluation(runs.store, run_id)))
+            continue
+        overall.label = each.label
+        params = {f"sweep.{name}": value for name, value in each.axes.items()}
+        place = Place(runs.parent, params, {CONFIGURATION_TAG: digest})
+        settings = each.settings.with_(run_name=each.label)
+        with planned(plan.file.golden, settings, each.target, settings.selection, store_uri=plan.store_uri) as one:
+            runs.evaluate(one, overall, place, run_id or None, retry_errors=retry_errors and bool(run_id))
+    return reused
 
-    def _state(self, digest: str) -> tuple[str | None, bool]:
-        """Return the finished or resumable run of a configuration or None, and True if it is finished."""
-        child = self.children.get(digest)
-        if child is None:
-            return None, False
-        is_retried = self.retry_errors and find_evaluation(self.store, child.run_id).num_errors > 0
-        if is_retried or is_resumable(child.run_id, self.store):
-            return child.run_id, False
-        if child.status == "RUNNING":
-            end_child(self.store, child.run_id)
-        return (child.run_id, True) if child.status in ("FINISHED", "FAILED") else (None, False)
 
-    def _evaluate(
-        self, configuration: Configuration, digest: str, resumed: str | None, progress: Progress
-    ) -> RunResult:
-        """Evaluate one configuration, or resume its interrupted run."""
-        params = {f"sweep.{name}": value for name, value in configuration.axes.items()}
-        place = Place(self.parent, params, {CONFIGURATION_TAG: digest})
-        settings = configuration.settings.with_(run_name=configuration.label)
-        retry = self.retry_errors and resumed is not None
-        golden, uri = self.plan.file.golden, self.plan.store_uri
-        with planned(golden, settings, configuration.target, settings.selection, store_uri=uri) as plan:
-            return evaluate_plan(plan, self.store, resumed, retry_errors=retry, progress=progress, place=place)
+def _state(store: Store, child: Child | None, retry_errors: bool) -> tuple[str, bool]:
+    """Return the finished or resumable run of a configuration or "", and True if it is finished."""
+    if child is None:
+        return "", False
+    is_retried = retry_errors and find_evaluation(store, child.run_id).num_errors > 0
+    if is_retried or is_resumable(child.run_id, store):
+        return child.run_id, False
+    if child.status == "RUNNING":
+        end_child(store, child.run_id)
+    return (child.run_id, True) if child.status in ("FINISHED", "FAILED") else ("", False)
 
-    def _compared(self, reused: int, notes: tuple[str, ...]) -> SweepResult:
-        """Make the leaderboard, log it, and end the parent."""
-        by_name: dict[str, list[tuple[Configuration, RunResult]]] = {}
-        for configuration, each in zip(self.plan.configurations, self.results, strict=True):
-            by_name.setdefault(configuration.name, []).append((configuration, each))
-        lines = [_line(name, runs) for name, runs in by_name.items()]
-        file, parent = self.plan.file, self.parent
-        result = SweepResult(
-            run_id=parent.run_id,
-            experiment_id=parent.experiment_id,
-            name=parent.name,
-            golden=self.plan.golden.name,
-            leaderboard=leaderboard_of(self.store, lines, file.rank_by, file.reference),
-            results=tuple(self.results),
-            reused=reused,
-            notes=notes,
-            link=self.store.run_link(parent.experiment_id, parent.run_id),
-            serve_command=self.store.serve_command,
-        )
-        board = result.leaderboard
-        texts = {
-            "leaderboard.json": "".join(leaderboard_json(result)),
-            "leaderboard.md": leaderboard_markdown(board, result.name),
-            "leaderboard.html": leaderboard_html(board, result.name),
-        }
-        log_leaderboard(self.store, parent.run_id, {"num_configurations": len(list(board.standings))}, texts)
-        for standing in board.standings:
-            for run in standing.contender.runs if standing.rank is not None else ():
-                log_leaderboard(self.store, run.run_id, {"sweep/rank": float(standing.rank or 0)})
-        end_parent(self.store, parent, result.status, run_ids(self.results), leaderboard_note(result), "sweep")
-        return result
 
-    def note(self) -> str:
-        """Return a note on the number of evaluated configurations."""
-        return f"{len(self.results)} of {count(len(self.plan.configurations), 'configuration')} evaluated\n"
-
-    def placed(self, error: BaseException) -> str:
-        """Return the message of an error with its configuration, the finished runs, and the command to resume."""
-        done, total = len(self.results), len(self.plan.configurations)
-        where = f"{self.plan.configurations[done].label}: " if done < total else ""
-        runs, is_stopped = f"{done} of {count(total, 'run')} finished", isinstance(error, KeyboardInterrupt)
-        runs = f"stopped; {runs}, no row is lost" if is_stopped else f"{error}; {runs}"
-        return f"{where}{runs}; to resume: {self.resuming}"
+def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int, notes: tuple[str, ...]) -> SweepResult:
+    """Make the leaderboard, log it, and end the parent."""
+    store, parent = runs.store, runs.parent
+    by_name: dict[str, list[tuple[Configuration, RunResult]]] = {}
+    for configuration, each in zip(plan.configurations, runs.results, strict=True):
+        by_name.setdefault(configuration.name, []).append((configuration, each))
+    lines = [_line(name, made) for name, made in by_name.items()]
+    board = leaderboard_of(store, lines, plan.file.rank_by, plan.file.reference)
+    result = SweepResult(
+        run_id=parent.run_id,
+        experiment_id=parent.experiment_id,
+        name=parent.name,
+        golden=plan.golden.name,
+        leaderboard=board,
+        results=tuple(runs.results),
+        reused=reused,
+        notes=notes,
+        link=runs.link,
+        serve_command=store.serve_command,
+    )
+    texts = {
+        "leaderboard.json": "".join(leaderboard_json(result)),
+        "leaderboard.md": leaderboard_markdown(board, result.name),
+        "leaderboard.html": leaderboard_html(board, result.name),
+    }
+    log_leaderboard(store, parent.run_id, {"num_configurations": len(list(board.standings))}, texts)
+    for standing in board.standings:
+        for run in standing.contender.runs if standing.rank is not None else ():
+            log_leaderboard(store, run.run_id, {"sweep/rank": float(standing.rank or 0)})
+    runs.end(result.status, leaderboard_note(result))
+    return result
 
 
 def _line(name: str, runs: list[tuple[Configuration, RunResult]]) -> Line:

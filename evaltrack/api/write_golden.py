@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
-from uuid import uuid4
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.lines import checked_question, line_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.records import Question
-from evaltrack.system.files import STATE_VARIABLE, make_private_file, make_private_folder, new_files, state_folder
+from evaltrack.system.files import STATE_VARIABLE, new_files, state_folder, store_private_file
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -72,27 +69,12 @@ def golden_file(golden: GoldenLike) -> str:
         return os.fspath(golden.path)
     lines, folder = _lines(golden, NAME), state_folder() / "golden"
     path = folder / sha256("".join(lines).encode()).hexdigest()[:16] / f"{NAME}.jsonl"
-    part = path.with_name(f"{uuid4().hex}.part")
     try:
-        make_private_folder(folder)
-        _remove_old(folder)
-        make_private_folder(path.parent)
-        make_private_file(part)
-        part.write_text("".join(lines), encoding="utf-8")
-        part.replace(path)
+        store_private_file(path, "".join(lines), folder, STORED_DAYS)
     except OSError as error:
         cure = f"set {STATE_VARIABLE} to a folder that can be written to, or use `write_golden`"
         raise UsageError(f"the questions cannot be stored in {folder}: {error.strerror}; {cure}") from None
     return str(path)
-
-
-def _remove_old(folder: Path) -> None:
-    """Remove sets that were not written for `STORED_DAYS`."""
-    for path in folder.glob("*/*"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > STORED_DAYS * 86_400:
-                path.unlink()
-                path.parent.rmdir()
 
 
 def _lines(questions: Questions, name: str) -> list[str]:

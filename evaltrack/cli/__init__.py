@@ -36,7 +36,7 @@ COMMANDS = {
     "index": ("evaltrack.cli.index:index", "List the chunks of a folder of pages, with their ids."),
     "ask": ("evaltrack.cli.ask:ask", "Ask a target one question, and show its ranked sources."),
     "golden": ("evaltrack.cli.golden:golden", "Create and check golden sets."),
-    "cache": ("evaltrack.cli.cache:cache", "Show and clear cached verdicts."),
+    "cache": ("evaltrack.cli.cache:cache", "Clear cached verdicts."),
     "schema": ("evaltrack.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and test writing to MLflow."),

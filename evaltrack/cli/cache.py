@@ -1,15 +1,12 @@
-"""Defines `evaltrack cache`, which shows and clears cached verdicts."""
+"""Defines `evaltrack cache`, which clears cached verdicts."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.options import output_option
-from evaltrack.cli.output import print_json
 from evaltrack.records.amount import count
 
 if TYPE_CHECKING:
@@ -18,22 +15,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def cache() -> None:
-    """Show and clear cached verdicts."""
-
-
-@cache.command()
-@output_option()
-def show(output: str) -> None:
-    """Show the place, number and use of cached verdicts."""
-    from evaltrack.judges.cache import cache_folder, measure_cache
-
-    size = measure_cache(cache_folder())
-    if output == "json":
-        print_json({**asdict(size), "path": str(size.path)})
-        return
-    click.echo(f"{size.path}: {_amount(size)}")
-    if size.problem:
-        click.secho(f"it is not used: {size.problem}", err=True, fg="yellow")
+    """Clear cached verdicts."""
 
 
 @cache.command()

@@ -70,9 +70,7 @@ def lint(
         corpus = None
     findings: list[Finding] = []
     for name in files:
-        findings += lint_golden(
-            name, corpus or None, target=target or None, else_target=_target_of_runs(), ignore=ignore
-        )
+        findings += lint_golden(name, corpus or None, target=target or None, ignore=ignore)
     severities = {finding.severity for finding in findings}
     if output == "json":
         print_json([finding.model_dump() for finding in findings])
@@ -84,22 +82,6 @@ def lint(
     if output != "json":
         click.echo(f"{count(len(files), 'golden set')} checked, all lines are valid")
     return EXIT_MISSED if strict and "warning" in severities else 0
-
-
-def _corpus_of_settings() -> str | None:
-    """Return the corpus under [golden.lint] in the settings file. It serves all golden sets of a project."""
-    group = click.get_current_context().parent
-    lint_settings = ((group and group.default_map) or {}).get("lint", {})
-    return lint_settings.get("corpus") or None
-
-
-def _target_of_runs() -> str | None:
-    """Return the target of `evaltrack run` if it is a `bm25:` target, which names its corpus."""
-    from evaltrack.evaluation.settings import EvaluationConfig
-    from evaltrack.evaluation.settings_sources import settings_of
-
-    target = settings_of(EvaluationConfig, {}).target
-    return target if target.startswith("bm25:") else None
 
 
 def _print_findings(findings: Iterable[Finding]) -> None:
@@ -145,8 +127,7 @@ def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, out
     from evaltrack.api.anchor_golden import anchor_golden
     from evaltrack.report.escaping import one_line
 
-    corpus = corpus or (None if target else _corpus_of_settings())
-    result = anchor_golden(file, corpus, target=target or None, dry_run=dry_run)
+    result = anchor_golden(file, corpus or None, target=target or None, dry_run=dry_run)
     result_is_in(file)
     if output == "json":
         anchors = [vars(each) for each in result.anchors]
@@ -179,7 +160,7 @@ UNJUDGED_HELP = "Judge the ungraded sources in the first k of this run."
 @click.option("-t", "--target", "targets", multiple=True, help="Retriever whose chunks to show; repeatable.")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(1, 100), help="Chunks of each retriever.")
 @click.option("--unjudged", default="", metavar="RUN", help=UNJUDGED_HELP)
-@click.option("--by", default="", help="Name of the reviewer.  [default: git's user.name, else the login name]")
+@click.option("--by", default="", help="Name of the reviewer.  [default: the login name]")
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port of the page.  [default: a free one]")
 @click.option("--no-open", is_flag=True, help="Print the address without opening a browser.")
 def review(
@@ -201,10 +182,7 @@ def review(
     from evaltrack.ui.review import review_app
 
     chunks = unjudged_chunks(file, unjudged) if unjudged else None
-    named = [from_caller(each) for each in targets]
-    has_own = any(each.startswith("bm25:") for each in named)
-    corpus = corpus or (None if has_own else _corpus_of_settings())
-    made = GoldenReview(file, corpus, named, k=k, by=by, unjudged=chunks)
+    made = GoldenReview(file, corpus or None, list(map(from_caller, targets)), k=k, by=by, unjudged=chunks)
     try:
         serve(partial(review_app, made), port, lambda address, file: _announce(address, file, opens=not no_open))
     except KeyboardInterrupt:
@@ -286,8 +264,7 @@ def add(
     if all(fields[name] is None for name in expectations):
         cure = "give --expect, --source, --quote, --negative or --answer, or add it as a --draft"
         raise UsageError(f"the question expects nothing; {cure}")
-    corpus = corpus or _corpus_of_settings()
-    made = add_question(file, corpus=corpus, else_target=_target_of_runs(), id=key, **fields)
+    made = add_question(file, corpus=corpus or None, id=key, **fields)
     result_is_in(file)
     if output == "json":
         print_json(made.model_dump(mode="json", exclude_defaults=True))

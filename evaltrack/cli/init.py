@@ -27,9 +27,8 @@ Examples:
 @click.option(
     "--ci", default="none", type=click.Choice(["github", "gitlab", "jenkins", "none"]), help="CI file to write."
 )
-@click.option("--package", default="", help="Package that the CI installs with pip.  [default: as installed here]")
 @click.option("--force", is_flag=True, help="Replace existing files.")
-def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: CI, package: str, force: bool) -> None:
+def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: CI, force: bool) -> None:
     """Start a project in FOLDER: settings, a golden set, a target and a CI file.
 
     Without pages and a golden set it writes a sample that runs at once. Existing files are kept unless --force is
@@ -37,7 +36,7 @@ def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: 
     """
     from evaltrack.api.init_project import init_project
 
-    plan = init_project(folder, corpus=corpus, target=target, golden=golden, ci=ci, package=package, force=force)
+    plan = init_project(folder, corpus=corpus, target=target, golden=golden, ci=ci, force=force)
     _print_end(plan)
 
 

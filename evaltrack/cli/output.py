@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -72,10 +73,8 @@ class CommandlessStream:
     def _written_or_nowhere(self) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
-            self._give_up(error)
-        except ValueError as error:
-            if not self.stream.closed:
+        except (OSError, ValueError) as error:
+            if isinstance(error, ValueError) and not self.stream.closed:
                 raise
             self._give_up(error)
 
@@ -210,17 +209,8 @@ def print_json(value: object) -> None:
 
 
 def print_json_text(text: str) -> None:
-    """Print JSON or a piece of it. Characters that the output's encoding lacks are escaped."""
+    """Print JSON or a piece of it. Where the output is not in UTF-8, characters that ASCII lacks are escaped."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, JSON_ESCAPES).decode(encoding), nl=False)
-
-
-def _json_escape(error: UnicodeError) -> tuple[str, int]:
-    """Return JSON escapes for the characters that cannot be encoded."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
-
-
-JSON_ESCAPES = "evaltrack.json"
-codecs.register_error(JSON_ESCAPES, _json_escape)
+    if codecs.lookup(encoding).name != "utf-8":
+        text = re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text)
+    click.echo(text, nl=False)

@@ -161,15 +161,15 @@ def run_showcase(settings: dict[str, Any], output: str) -> int:
     from evaltrack.system.processes import quoted
 
     with redirect_stdout(sys.stderr):
-        runs = run_demo(progress=True, **settings)
+        before, after = run_demo(progress=True, **settings)
     if not wants_json(output):
-        click.echo(f"Before, {BEFORE}: {_means(runs.before)}; this run is the baseline.")
+        click.echo(f"Before, {BEFORE}: {_means(before)}; this run is the baseline.")
         click.echo(f"After,  {AFTER}:")
-    print_result(runs.after, output)
+    print_result(after, output)
     experiment = settings_of(EvaluationConfig, settings).experiment
     place = f" --experiment {quoted(experiment)}" if experiment else ""
     click.echo(f"\nWhat the change broke:  evaltrack compare{place}", err=True)
-    return end_of(runs.after)
+    return end_of(after)
 
 
 def _means(result: RunResult) -> str:

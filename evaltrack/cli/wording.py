@@ -11,7 +11,6 @@ NAMES = (
     "encoding",
     "force",
     "id_prefix",
-    "package",
     "port",
     "resume",
     "retry_errors",

@@ -23,7 +23,6 @@ from typing import Any, Protocol, TypeVar
 
 from evaltrack.metrics.catalogue import OF_TRIALS
 from evaltrack.records import Closable, Question, Row, Tally, Tokens
-from evaltrack.records.row import seconds_now
 
 T = TypeVar("T")
 CONCURRENCY = 16
@@ -324,33 +323,3 @@ class Silent:
         """Do nothing."""
 
     advance = note = warn = start
-
-
-class Pace:
-    """The speed of an evaluation of `total` questions since `start`."""
-
-    def __init__(self) -> None:
-        self.start(0)
-
-    def start(self, total: int) -> None:
-        """Reset all counts."""
-        self.done = self.earlier = self.errors = 0
-        self.total, self._start, self._started_at = total, time.monotonic(), seconds_now()
-
-    def add(self, row: Row) -> bool:
-        """Count a finished question. Return True if its row was made before the start."""
-        is_earlier = row.started_at < self._started_at
-        self.done += 1
-        self.earlier += is_earlier
-        self.errors += row.failure is not None
-        return is_earlier
-
-    @property
-    def rate(self) -> float:
-        """Questions asked per second; 0 before the first one."""
-        return (self.done - self.earlier) / max(time.monotonic() - self._start, 1e-9)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Estimated seconds for the remaining questions; None before the first one."""
-        return (self.total - self.done) / self.rate if self.rate else None

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -327,6 +328,25 @@ def make_private_file(path: Path) -> None:
     check_owner(*sqlite_files(path))
     path.touch(0o600)  # does not open an existing file: closing it would release SQLite's locks
     path.chmod(0o600)
+
+
+def store_private_file(path: Path, text: str, folder: Path, days: int) -> None:
+    """Write a file that only the user can read, and remove files in `folder` that were not written for some days.
+
+    Raises:
+        NotPrivateError: another user owns a folder.
+        OSError: it cannot be written.
+    """
+    make_private_folder(folder)
+    for each in folder.rglob("*"):
+        with suppress(OSError):
+            if time.time() - each.stat().st_mtime > days * 86_400:
+                each.rmdir() if each.is_dir() else each.unlink()
+    make_private_folder(path.parent)
+    part = path.with_name(f"{secrets.token_hex(16)}.part")
+    make_private_file(part)
+    part.write_text(text, encoding="utf-8")
+    replace_file(part, path)
 
 
 def check_owner(*paths: Path) -> None:

@@ -74,17 +74,17 @@ def test_nothing_is_overwritten_unasked(project: Path, capsys: pytest.CaptureFix
 
 
 def test_each_ci_has_its_file(project: Path) -> None:
-    assert _run(["init", "--ci", "github", "--package", "evaltrack==9.1"]) == 0
+    assert _run(["init", "--ci", "github"]) == 0
     job = yaml.safe_load((project / ".github/workflows/evaltrack.yml").read_text())["jobs"]["gate"]
-    assert job["steps"][2] == {"run": "pip install evaltrack==9.1"}
+    assert job["steps"][2]["run"].startswith("pip install ")
     assert job["steps"][3]["with"]["golden"] == "golden/docs.jsonl"
     for path in ("evaltrack.toml", "evaltrack_target.py"):
         (project / path).unlink()
     (project / "Jenkinsfile").write_text("mine")
-    plan = init_project(project, golden="golden/docs.jsonl", corpus="docs", ci="jenkins", package="a @ https://b/c")
-    assert "'a @ https://b/c'" in plan.files["Jenkinsfile.evaltrack"]
+    plan = init_project(project, golden="golden/docs.jsonl", corpus="docs", ci="jenkins")
+    assert ".venv/bin/pip install " in plan.files["Jenkinsfile.evaltrack"]
     assert (project / "Jenkinsfile").read_text() == "mine"
-    text = init_project(project / "other", ci="gitlab", package="evaltrack").files[".gitlab-ci.yml"]
+    text = init_project(project / "other", ci="gitlab").files[".gitlab-ci.yml"]
     assert yaml.safe_load(text)["evaltrack"]["script"][1] == "evaltrack run"
 
 
@@ -117,14 +117,13 @@ def test_settings_that_no_longer_count_are_named(project: Path) -> None:
         ({"corpus": "docs\n"}, "`corpus=` holds characters that cannot be printed"),
         ({"corpus": "a?b"}, "rename the folder"),
         ({"golden": "nowhere.jsonl"}, "no such file"),
-        ({"package": "evaltrack; rm -rf $HOME"}, "`package=` is not a requirement"),
         ({"golden": "set.jsonl"}, "name one with -t"),
         ({"golden": "set.jsonl", "target": OWN_FUNCTION}, "name it with `corpus=`"),
     ],
 )
 def test_a_wrong_choice_writes_nothing(tmp_path: Path, choices: dict[str, str], message: str) -> None:
     (tmp_path / "set.jsonl").write_text('{"id": 1, "question": "Q?", "expected_chunks": ["a"]}\n')
-    with pytest.raises(UsageError, match=message.replace("$", r"\$")):
+    with pytest.raises(UsageError, match=message):
         init_project(tmp_path, **choices)  # type: ignore[arg-type]
     assert list(contents(tmp_path)) == ["set.jsonl"]
 

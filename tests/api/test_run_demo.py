@@ -22,7 +22,7 @@ def test_two_commands_show_a_regression(store_uri: str, capsys: pytest.CaptureFi
     assert "Before, pages cut by headings: Pass rate 85.7 %, Recall@5 0.806, MRR 0.697; this run is" in shown.out
     assert "What the change broke:  evaltrack compare\n" in shown.err
     assert _run(["compare"]) == 1
-    assert "✕ 1 question broke\n" in capsys.readouterr().out
+    assert "Regression: 1 question broke, 0 were fixed." in capsys.readouterr().out
 
 
 def test_in_an_experiment_of_its_own(store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import journals
-from evaltrack.judges.cache import FILE
+from evaltrack.judges.cache import FILE, measure_cache
 from evaltrack.records import Question, Row, Verdict
 from tests.conftest import REPO, OpenCache, evaltrack
 from tests.judging import JUDGE, cli, golden_set, scored_reply, serving
@@ -234,12 +234,12 @@ def test_a_user_without_a_home_gets_a_folder_that_nobody_foresees() -> None:
 def test_the_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
     folder = tmp_path / "cache"
     kept(open_cache, folder, "one", "two")
-    shown = json.loads(evaltrack("cache", "show", "--output", "json", cwd=tmp_path).stdout)
-    assert (shown["path"], shown["verdicts"], shown["problem"]) == (str(folder / FILE), 2, None)
+    size = measure_cache(folder)
+    assert (size.path, size.verdicts, size.problem) == (folder / FILE, 2, None)
     (folder / "mine.txt").write_text("not ours")
     cleared = evaltrack("cache", "clear", cwd=tmp_path)
     assert cleared.returncode == 0, cleared.stderr
-    assert cleared.stdout == f"{folder / FILE}: 2 verdicts ({shown['bytes']:,} bytes) removed\n"
+    assert cleared.stdout == f"{folder / FILE}: 2 verdicts ({size.bytes:,} bytes) removed\n"
     assert [each.name for each in folder.iterdir()] == ["mine.txt"]
     assert evaltrack("cache", "clear", cwd=tmp_path).stdout.endswith(": 0 verdicts (0 bytes) removed\n")
 

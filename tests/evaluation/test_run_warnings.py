@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from evaltrack import run_eval
-from evaltrack.api.progress_bar import BarOfTqdm, PlainProgress
 from evaltrack.errors import Guide
 from evaltrack.evaluation.run_warnings import (
     ENOUGH,
@@ -199,13 +198,12 @@ def test_what_was_not_measured_says_nothing() -> None:
     assert after(*(missed() for number in range(20))) == ([], [])
 
 
-@pytest.mark.parametrize("kind", [PlainProgress, BarOfTqdm])
 def test_a_run_says_it_on_stderr_and_in_its_notes(
-    kind: type[PlainProgress | BarOfTqdm], store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "mine.jsonl"
     put(path, [{"id": n, "question": f"number {n}?", "expected_chunks": ["v2/a#1"]} for n in range(12)])
-    made = run_eval(path, target=lambda question: ["a#1"], tracking_uri=store_uri, traces="off", progress=kind())
+    made = run_eval(path, target=lambda question: ["a#1"], tracking_uri=store_uri, traces="off", progress=True)
     assert f"Warning: {WARNING}" in capsys.readouterr().err.replace("\n", " ")
     assert [note for note in made.notes if "no expected source of 12 questions was ever returned" in note]
 

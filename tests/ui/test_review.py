@@ -22,7 +22,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from evaltrack import run_eval
-from evaltrack.api.review_golden import GoldenReview, reviewer_name, unjudged_chunks
+from evaltrack.api.review_golden import GoldenReview, unjudged_chunks
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.golden.reader import open_golden
@@ -231,16 +231,6 @@ def test_what_a_run_left_unjudged(golden: Path, store_uri: str, opened: Open) ->
     shutil.copy(golden, golden.with_name("other.jsonl"))
     with pytest.raises(UsageError, match="is of golden set `travel`"):
         unjudged_chunks(golden.with_name("other.jsonl"), run.run_id, store_uri)
-
-
-def test_the_reviewer_is_whom_git_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
-        monkeypatch.setenv(name, str(tmp_path / "gitconfig"))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("evaltrack.api.review_golden.user_name", lambda: "login")
-    assert reviewer_name() == "login"
-    subprocess.run(["git", "config", "--file", "gitconfig", "user.name", "Grace H"], check=True)
-    assert reviewer_name() == "Grace H"
 
 
 def test_the_page_is_served_under_a_strict_policy(client: FlaskClient) -> None:

@@ -10,7 +10,6 @@ from evaltrack.compare.ranking import ContenderMean, CostUnit, ReferenceKind
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.findings import Finding
-from evaltrack.judges.cache import CacheSize
 from evaltrack.judges.recorded import NOT_IN_FILES
 from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.run import Run
@@ -221,7 +220,6 @@ FORMS: dict[str, tuple[Any, str]] = {
     "agreement": (AgreementForm, "Two judges: evaltrack judge agree --output json"),
     "findings": (list[Finding], "Findings: evaltrack golden lint --output json"),
     "baselines": (list[Baseline], "Baselines: evaltrack baseline list --output json, and history"),
-    "cache": (CacheSize, "The cache of verdicts: evaltrack cache show --output json"),
 }
 
 

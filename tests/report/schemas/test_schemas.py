@@ -203,7 +203,6 @@ def test_outputs_about_golden_sets_are_valid(
     golden, corpus = str(few_questions(tmp_path, 12, quoted=False)), f"{GOLDEN}/corpus/travel"
     assert problems("index", printed(capsys, "index", corpus)) == []
     assert problems("answer", printed(capsys, "ask", "How long may I stay?", "-t", f"bm25:{corpus}")) == []
-    assert problems("cache", printed(capsys, "cache", "show")) == []
     added = printed(capsys, "golden", "add", "new.jsonl", "--question", "Why?", "--quote", "because of it")
     assert problems("question", added) == []
     assert problems("anchors", printed(capsys, "golden", "anchor", golden, "--corpus", corpus)) == []
