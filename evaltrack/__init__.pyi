@@ -9,7 +9,7 @@ from evaltrack.api.report_html import load_run as load_run
 from evaltrack.api.report_html import report_html as report_html
 from evaltrack.api.run_eval import resume_run as resume_run
 from evaltrack.api.run_eval import run_eval as run_eval
-from evaltrack.api.run_sweep import run_sweep as run_sweep
+from evaltrack.api.run_several import run_sweep as run_sweep
 from evaltrack.api.write_golden import write_golden as write_golden
 from evaltrack.compare.comparison import Comparison as Comparison
 from evaltrack.errors import EvaltrackError as EvaltrackError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Evaluator
-from evaltrack.evaluation.loop import close_all, run_to_end
+from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.lines import checked_question
@@ -56,16 +56,10 @@ def ask_target(
         raise UsageError(f"`history=`: target {shown_text(config.target)} takes only the question; leave it out")
     rows: list[Row] = []
 
-    async def work() -> None:
-        redactor = Redactor.with_environment(secrets=opened.secrets)
-        evaluator = Evaluator(opened, Rules(k=config.k), timeout=config.timeout, redactor=redactor)
-        try:
-            rows.append(await evaluator.row(0, asked, 1))
-        finally:
-            await close_all((opened,))
-
+    redactor = Redactor.with_environment(secrets=opened.secrets)
+    evaluator = Evaluator(opened, Rules(k=config.k), timeout=config.timeout, redactor=redactor)
     try:
-        run_to_end(work)
+        take_all(lambda: evaluate([asked], evaluator), rows.append, (opened,))
     finally:
         opened.close()
     return rows[0]

@@ -8,7 +8,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 
-from evaltrack.api.add_question import add_questions
+from evaltrack.api.golden_sets import add_questions
 from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.loop import run_to_end
 from evaltrack.golden.corpus import Chunk, by_page, parse_chunker, read_corpus
@@ -211,7 +210,9 @@ class _Work:
             ServerRefusesError, AccessLostError, QuotaError, ServerBusyError: no question can be proposed any more.
         """
         form: type[QuestionReply] | type[NearMissReply] = NearMissReply if wish.negative else QuestionReply
-        chunk, prompt = wish.chunk, prompt_text("near_miss.txt" if wish.negative else "question.txt")
+        prompts = files("evaltrack.api").joinpath("proposals")
+        prompt = prompts.joinpath("near_miss.txt" if wish.negative else "question.txt").read_text("utf-8")
+        chunk = wish.chunk
         parts = [between("sources", inert(self._titles))] if wish.negative else []
         parts.append(tagged("source", f"{chunk.title}\n{chunk.heading}\n\n{chunk.text}"))
         parts += [f"Category of the question: {inert(wish.category)}"] if wish.category else []
@@ -240,12 +241,6 @@ class _Work:
             if len(added) < len(self._lines):
                 self.drafts.left_out["the set has this question already"] += len(self._lines) - len(added)
             self._lines = []
-
-
-@cache
-def prompt_text(name: str) -> str:
-    """Return the text of a prompt file."""
-    return files("evaltrack.api").joinpath("proposals", name).read_text("utf-8")
 
 
 ShortText = Annotated[

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import left_out_words, log_reports, model_words, run_notes
-from evaltrack.errors import EvaltrackError, TrackingError, UsageError
+from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import Gathering, Progress, Silent
 from evaltrack.evaluation.plan import Plan, default_run_name, planned
@@ -38,7 +38,6 @@ from evaltrack.records.response import TraceHome
 from evaltrack.report.html.run_page import run_screen
 from evaltrack.system.processes import Stop
 from evaltrack.tracking.datasets import register_golden
-from evaltrack.tracking.parents import Kind, end_parent, name_children
 from evaltrack.tracking.reader import find_evaluation, named_evaluation, read_rows, read_run_table
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
@@ -187,7 +186,7 @@ class _Evaluation:
         self.journal.belongs_to(self.run.run_id)
         self.plan.target.trace_into(self._trace_home)
         if opened := getattr(self.progress, "opened", None):
-            opened(self.run.run_id, "" if self.journal.problem else self._resuming)
+            opened(self.run.run_id, "" if self.journal.problem else f"evaltrack resume {self.run.run_id}")
         for note in self.plan.notes_on_others:
             self.progress.warn(note)
         self.hints.append(save_command(self.run.run_id, self.plan.command))
@@ -204,27 +203,19 @@ class _Evaluation:
         joins = self.plan.joins_traces and not is_folder
         return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=uri, joins=joins)
 
-    @property
-    def _resuming(self) -> str:
-        """The command that resumes the run."""
-        return f"evaltrack resume {self.run.run_id}"
-
     def _give_up(self, error: BaseException, stop: Stop) -> None:
         """End the run if the store still answers."""
         stop.log_from_now_on()
-        try:
-            with few_retries():
-                status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-                close_run(self.store, self.run, status)
-        except TrackingError:
-            pass  # the earlier error says more
+        with suppress(TrackingError), few_retries():  # the earlier error says more
+            close_run(self.store, self.run, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
 
     def _resumable(self, error: BaseException) -> BaseException:
         """Return the error, with the command that resumes the run if it can be resumed."""
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
         kind = TrackingError if isinstance(error, TrackingError) else KeyboardInterrupt
-        return kind(f"{str(error) or 'stopped'}; no finished row is lost; to resume: {self._resuming}")
+        resuming = f"to resume: evaltrack resume {self.run.run_id}"
+        return kind(f"{str(error) or 'stopped'}; no finished row is lost; {resuming}")
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
         """Return the result, and the exception that ended the evaluation early, if any."""
@@ -256,12 +247,11 @@ class _Evaluation:
         ledger, summary, shown_rows = takers.ledger, takers.summary, takers.shown_rows
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         judge_prices = settings.judge_prices if plan.judges or ledger.calls["judge"] else None
-        spent = {
-            whose: (price, ledger.usage[whose])
+        costs = {
+            whose: price.cost(ledger.usage[whose])
             for whose, price in (("target", settings.prices), ("judge", judge_prices))
-            if ledger.reports[whose] == ledger.calls[whose]
+            if price and ledger.reports[whose] == ledger.calls[whose]
         }
-        costs = {whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price}
         signature = plan.signature.model_copy(update={"model": plan.signature.model or model_words(ledger, plan)})
         result = RunResult(
             run_id=run.run_id,
@@ -293,53 +283,6 @@ def _status(summary: Summary, interruption: BaseException | None, asked_to_stop:
     if asked_to_stop or isinstance(interruption, KeyboardInterrupt | asyncio.CancelledError):
         return "KILLED"
     return "FINISHED" if interruption is None and summary.measures_anything else "FAILED"
-
-
-@dataclass
-class SeveralRuns:
-    """Evaluations below one parent run, which ends even after an error. `labels` names them in their order."""
-
-    store: Store
-    parent: OpenRun
-    kind: Kind
-    labels: Sequence[str]
-    say: Callable[[str], object]
-    results: list[RunResult] = field(default_factory=list)
-
-    @property
-    def link(self) -> str | None:
-        """The address of the parent run."""
-        return self.store.run_link(self.parent.experiment_id, self.parent.run_id)
-
-    def evaluate(self, plan: Plan, progress: Progress, place: Place, resume: str | None = None, **retry: bool) -> None:
-        """Evaluate the next one, as `evaluate_plan` does."""
-        done = len(self.results)
-        self.say(f"{self.labels[done]} ({done + 1} of {len(self.labels)})")
-        self.results.append(evaluate_plan(plan, self.store, resume, progress=progress, place=place, **retry))
-        name_children(self.store, self.parent, self._ids)
-
-    @property
-    def _ids(self) -> list[str]:
-        return [result.run_id for result in self.results]
-
-    @contextmanager
-    def ended(self, note: Callable[[], str], placed: Callable[[BaseException], str]) -> Iterator[None]:
-        """End the parent with a note if an evaluation raises and the store still answers.
-
-        The error is raised with the message that `placed` returns.
-        """
-        try:
-            yield
-        except BaseException as error:
-            with suppress(EvaltrackError), few_retries():
-                self.end("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED", note())
-            if type(error) in (KeyboardInterrupt, TrackingError, UsageError):
-                raise type(error)(placed(error)) from None
-            raise
-
-    def end(self, status: Status, note: str) -> None:
-        """End the parent with a note on its runs."""
-        end_parent(self.store, self.parent, status, self._ids, note, self.kind)
 
 
 def check_evaluation(

@@ -1,10 +1,10 @@
-"""Measures the reliability of a run's judge: its agreement with other verdicts, and its noise when it judges again."""
+"""Measures the reliability of a run's judge, and accepts questions that it failed."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,12 @@ from evaltrack.judges import judge_names
 from evaltrack.judges.recorded import RecordedJudge
 from evaltrack.metrics.aggregate import Ledger
 from evaltrack.metrics.measure import Measured, measure
-from evaltrack.metrics.rubric import RubricWeights, panel_mean, reasoned
+from evaltrack.metrics.rubric import TIERS, RubricWeights, acceptance, panel_mean, reasoned
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, question_of, response_of
 from evaltrack.report.judges import replay_json
-from evaltrack.tracking.notes import log_child
+from evaltrack.tracking.notes import Accepted, log_child, note_accepted
 from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
@@ -230,16 +230,12 @@ def _ask(
         done += 1
         on_progress(done, times * len(rows))
 
-    async def judging() -> AsyncGenerator[Row]:
-        evaluator = Evaluator(
-            PlainTarget(stored), rules=settings.rules, judges=judges, judge_timeout=settings.judge_timeout
-        )
-        first = settings.trials + 1  # earlier trials belong to the run
+    evaluator = Evaluator(PlainTarget(stored), settings.rules, judges, judge_timeout=settings.judge_timeout)
+    first = settings.trials + 1  # earlier trials belong to the run
+
+    def judging() -> AsyncGenerator[Row]:
         trials = range(first, first + times)
-        asking = evaluate(map(question_of, rows), evaluator, trials=trials, concurrency=settings.concurrency)
-        async with aclosing(asking):
-            async for row in asking:
-                yield row
+        return evaluate(map(question_of, rows), evaluator, trials=trials, concurrency=settings.concurrency)
 
     take_all(judging, take, judges)
     return rows_by_id, ledger.usage["judge"].total_tokens
@@ -256,3 +252,42 @@ def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Repl
         tier=was.reasoned.tier if was.reasoned else None,
         tiers_again=tuple(one.reasoned.tier if one.reasoned else None for one in by_trial),
     )
+
+
+MAX_WHY = 1000
+"""Largest length of a justification, in characters; not every MLflow store keeps longer tags."""
+
+
+def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_uri: str | None = None) -> Accepted:
+    """Record that a question of a run is accepted although it did not pass. No score changes.
+
+    Args:
+        run_id: The MLflow run.
+        question_id: The question.
+        why: The justification; only a warning of the reasoning rubric needs none.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+
+    Raises:
+        UsageError: there is no such question, it passed or was not measured, it is a hard fail, or the justification
+            is missing or too long.
+        TrackingError: the store is out of reach, or the run or its rows are gone.
+    """
+    store = connect_to_read(tracking_uri)
+    run = named_evaluation(store, run_id)
+    columns = ["id", "passed", "tier", "hard_fails"]
+    row = next((row for row in read_rows(store, run, columns) if row.id == question_id), None)
+    if row is None:
+        raise UsageError(f"run {run_id} has no question `{question_id}`")
+    if row.passed is None:
+        raise UsageError(f"question `{question_id}` was not measured; there is nothing to accept")
+    needed = acceptance(row.tier, row.hard_fails) if row.tier is not None else "justification"
+    if row.passed or needed == "none needed":
+        raise UsageError(f"question `{question_id}` passed; there is nothing to accept")
+    if needed == "refused":
+        fails, action = ", ".join(row.hard_fails), TIERS[0].action.lower()
+        raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; a hard fail cannot be accepted")
+    if needed == "justification" and not why.strip():
+        raise UsageError(f"question `{question_id}` failed; to accept it write a justification: `why='...'`")
+    if len(why) > MAX_WHY:
+        raise UsageError(f"the justification has {len(why):,} characters; write at most {MAX_WHY:,}")
+    return note_accepted(store, run.run_id, question_id, row.tier, why.strip())

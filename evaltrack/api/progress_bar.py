@@ -31,9 +31,6 @@ class Lines:
         if line := text.strip():
             print(line, file=sys.stderr, flush=True)
 
-    def flush(self) -> None:
-        """Do nothing: each line is flushed."""
-
 
 class ProgressBar:
     """A bar of the questions, or a line every few seconds, with the number of errors and the current step."""

@@ -6,9 +6,8 @@ pytest imports this file at each start, so it imports only pytest. The code for 
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
     from evaltrack.api.pytest_run import SharedRun
     from evaltrack.evaluation.result import RunResult
 
-WORKER_FOLDER = "evaltrack_folder"
+OUTCOME = "evaltrack"
+"""The key of the outcome in the input of a worker of pytest-xdist."""
 
 
 class Hooks:
@@ -57,19 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
             config.args.append(str(golden))
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the folder that the workers of pytest-xdist shared."""
-    if folder := config.stash.get(_FOLDER, None):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Give each worker of pytest-xdist the folder for the result of the evaluation."""
-    stash = node.config.stash
-    if _FOLDER not in stash:
-        stash[_FOLDER] = tempfile.mkdtemp(prefix="evaltrack-pytest-")
-    node.workerinput[WORKER_FOLDER] = stash[_FOLDER]
+    """Evaluate before the workers of pytest-xdist start, and give each of them the outcome."""
+    if node.config.getoption("evaltrack"):
+        node.workerinput[OUTCOME] = json.dumps(_shared(node.config).done())
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -90,9 +82,7 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Write the run, the number of passed questions, and the verdict of the comparison."""
     if config.getoption("evaltrack"):
-        run = _shared(config)
-        run.folder = run.folder or config.stash.get(_FOLDER, "")
-        for line in run.summary():
+        for line in _shared(config).held.get("summary", ()):
             terminalreporter.write_line(line)
 
 
@@ -106,6 +96,7 @@ class GoldenFile(pytest.File):
             CollectError: the golden set or a setting is wrong.
         """
         from evaltrack.errors import EvaltrackError
+        from evaltrack.report.escaping import one_line
 
         run = _shared(self.config)
         try:
@@ -113,7 +104,7 @@ class GoldenFile(pytest.File):
         except (EvaltrackError, TypeError) as error:
             raise self.CollectError(f"evaltrack: {error}") from None
         for numbered in questions:
-            yield QuestionItem.from_parent(self, name=run.name_of(numbered.question.id), question=numbered)
+            yield QuestionItem.from_parent(self, name=one_line(numbered.question.id, 100), question=numbered)
 
 
 class QuestionItem(pytest.Item):
@@ -147,7 +138,6 @@ def evaltrack_run(request: pytest.FixtureRequest) -> RunResult:
 
 
 _SHARED = pytest.StashKey["SharedRun"]()
-_FOLDER = pytest.StashKey[str]()
 
 
 def _shared(config: pytest.Config) -> SharedRun:
@@ -159,6 +149,6 @@ def _shared(config: pytest.Config) -> SharedRun:
             settings = read_settings(config)
         except EvaltrackError as error:
             raise pytest.UsageError(f"evaltrack: {error}") from None
-        folder = getattr(config, "workerinput", {}).get(WORKER_FOLDER, "")
-        config.stash[_SHARED] = SharedRun(*settings, folder=folder)
+        outcome = json.loads(getattr(config, "workerinput", {}).get(OUTCOME, "{}"))
+        config.stash[_SHARED] = SharedRun(*settings, outcome)
     return config.stash[_SHARED]

@@ -1,12 +1,10 @@
-"""Runs one evaluation for a pytest session and all its xdist workers, and holds each question's outcome."""
+"""Runs one evaluation for a pytest session, and holds each question's outcome."""
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +25,6 @@ from evaltrack.report.comparison_words import cause_words, change_words, verdict
 from evaltrack.report.escaping import one_line
 from evaltrack.report.html.run_page import run_headline
 from evaltrack.report.words import failed_words, failure_words
-from evaltrack.system.files import locked_folder
 
 if TYPE_CHECKING:
     import pytest
@@ -58,13 +55,12 @@ def read_settings(config: pytest.Config) -> tuple[str, Mapping[str, Any], str]:
 
 @dataclass
 class SharedRun:
-    """One evaluation, done when its result is first needed. Other processes read the result from `folder`."""
+    """One evaluation, done when its outcome is first needed. Workers of pytest-xdist get the outcome, `held`."""
 
     golden: str
     settings: Mapping[str, Any]
     baseline: str
-    folder: str = ""
-    _held: dict[str, Any] = field(default_factory=dict)
+    held: dict[str, Any] = field(default_factory=dict)
     _result: RunResult | None = None
 
     def questions(self) -> Iterator[NumberedQuestion]:
@@ -80,15 +76,11 @@ class SharedRun:
         _, _, config, _ = chosen_settings(self.golden, self.settings.get("target"), own)
         return config
 
-    def name_of(self, key: str) -> str:
-        """Return the name of a question's item: its id on one line."""
-        return one_line(key, 100)
-
     def outcome(self, key: str) -> Outcome:
         """Return the outcome of a question."""
-        if error := self._done().get("error"):
+        if error := self.done().get("error"):
             return "fail", f"the evaluation failed: {error}"
-        outcome, words = self._done()["outcomes"].get(key, ("skip", "was not asked"))
+        outcome, words = self.done()["outcomes"].get(key, ("skip", "was not asked"))
         return outcome, words
 
     def result(self) -> RunResult:
@@ -97,36 +89,17 @@ class SharedRun:
         Raises:
             EvaltrackError: it failed.
         """
-        done = self._done()
+        done = self.done()
         if error := done.get("error"):
             raise UsageError(error)
         if self._result is None:
             self._result = load_run(done["run_id"], tracking_uri=self.settings.get("tracking_uri"))
         return self._result
 
-    def summary(self) -> list[str]:
-        """Return the lines for the end of the session; none if nothing was evaluated."""
-        if not self._held and self.folder:
-            with suppress(OSError):
-                self._held = json.loads(self._file.read_text(encoding="utf-8"))
-        lines: list[str] = self._held.get("summary", [])
-        return lines
-
-    @property
-    def _file(self) -> Path:
-        return Path(self.folder) / "run.json"
-
-    def _done(self) -> dict[str, Any]:
-        """Return the stored outcome of the evaluation, which runs once for all workers."""
-        if not self._held:
-            with locked_folder(Path(self.folder)) if self.folder else nullcontext():  # one worker after the other
-                if self.folder and self._file.exists():
-                    self._held = json.loads(self._file.read_text(encoding="utf-8"))
-                else:
-                    self._held = self._evaluate()
-                    if self.folder:
-                        self._file.write_text(json.dumps(self._held), encoding="utf-8")
-        return self._held
+    def done(self) -> dict[str, Any]:
+        """Return the outcome of the evaluation: its run, the questions, and the lines for the end of the session."""
+        self.held = self.held or self._evaluate()
+        return self.held
 
     def _evaluate(self) -> dict[str, Any]:
         with warnings.catch_warnings():  # a session that turns warnings into errors means its tests' warnings
@@ -135,7 +108,7 @@ class SharedRun:
                 self._result = result = run_eval(self.golden, progress=False, **self.settings)
                 comparison, baseline, why_not = self._compared(result)
                 outcomes = _outcomes(result, comparison, baseline)
-            except EvaltrackError as error:
+            except (EvaltrackError, TypeError) as error:  # TypeError: there is no such setting
                 return {"error": str(error), "summary": [f"evaltrack: {line}" for line in str(error).splitlines()]}
         verdict = verdict_words(comparison) if comparison else why_not
         lines = [f"evaltrack: {run_headline(result)}; run {result.run_id}", f"evaltrack: {verdict}"]

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from evaltrack.api.report_html import around_run, result_of, run_page
-from evaltrack.api.run_sweep import Line, leaderboard_of
+from evaltrack.api.run_several import Line, leaderboard_of
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.run import Run

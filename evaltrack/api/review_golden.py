@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from evaltrack.api.lint_golden import index_of, libraries
+from evaltrack.api.golden_sets import index_of, libraries
 from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.loop import close_all

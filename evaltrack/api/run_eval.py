@@ -99,7 +99,10 @@ def chosen_settings(
     if target is not None:
         given["target"] = "a function" if callable(target) else target
     config = settings_of(EvaluationConfig, given)
-    path = config.golden or default_golden() if golden is None else golden_file(golden)
+    if golden is None:
+        path = config.golden or default_golden()
+    else:
+        path = os.fspath(golden) if isinstance(golden, str | os.PathLike) else golden_file(golden)
     if not callable(target):
         target = None if config.target in ("", AUTO_TARGET) else config.target
     if target is None and not isinstance(golden, str | os.PathLike | GoldenSet | None):

@@ -51,8 +51,8 @@ def write_golden(questions: Questions, path: str | os.PathLike[str]) -> GoldenSe
     return open_golden(path)
 
 
-def golden_file(golden: GoldenLike) -> str:
-    """Return the path of a golden set. Questions of a program are written to a file in the user's own state folder.
+def golden_file(golden: GoldenSet | Questions) -> str:
+    """Return the path of an opened golden set. Questions of a program are written to the user's own state folder.
 
     The same questions get the same file, so that their run can be resumed and its questions rerun.
 
@@ -60,8 +60,6 @@ def golden_file(golden: GoldenLike) -> str:
         GoldenError: questions are bad, all of which are listed.
         UsageError: `golden` is not a golden set or questions, or the state folder cannot be written to.
     """
-    if isinstance(golden, str | os.PathLike):
-        return os.fspath(golden)
     if isinstance(golden, GoldenSet):
         if golden.part is not None:
             cure = "give the whole, and choose by `filter=` or `sample=`"

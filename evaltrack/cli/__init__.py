@@ -73,11 +73,9 @@ class LazyGroup(click.Group):
             UsageError: there is no such command.
         """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
+            from evaltrack.records.config import did_you_mean
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else "`evaltrack --help` lists them"
-            raise UsageError(f"there is no command `{args[0][:80]}`; {hint}")
+            raise UsageError(f"there is no command `{args[0][:80]}`; {did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

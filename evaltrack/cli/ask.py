@@ -19,16 +19,10 @@ from evaltrack.evaluation.settings_sources import settings_of
 if TYPE_CHECKING:
     from evaltrack.records import Response, Row, Source
 
-EXAMPLES = """\b
-Examples:
-  evaltrack ask "How long may I stay?" -t bm25:docs
-  evaltrack ask "How long may I stay?" -t python:app.rag:ask --output json | jq '.sources[].chunk_id'
-  evaltrack ask "And in winter?" -t python:app.rag:ask --history turns.json
-"""
 WIDTH = 100
 
 
-@click.command(epilog=EXAMPLES)
+@click.command()
 @click.argument("question")
 @settings_options(EvaluationConfig, "target", "target_options", "k", "timeout")
 @click.option("--domain", default="ask", show_default=True, help="The question's domain, for bm25: with by=domain.")
@@ -36,6 +30,12 @@ WIDTH = 100
 @output_option()
 def ask(question: str, domain: str, history_file: str | None, output: str, settings: dict[str, Any]) -> int:
     """Ask a target one QUESTION and show its ranked sources, with the chunk ids that a golden set expects.
+
+    \b
+    Examples:
+      evaltrack ask "How long may I stay?" -t bm25:docs
+      evaltrack ask "How long may I stay?" -t python:app.rag:ask --output json | jq '.sources[].chunk_id'
+      evaltrack ask "And in winter?" -t python:app.rag:ask --history turns.json
 
     The default target is that of `evaltrack run`. Nothing is logged. Exits 3 if the target failed.
     """

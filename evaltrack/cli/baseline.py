@@ -13,13 +13,6 @@ from evaltrack.privacy.addresses import shown_text
 if TYPE_CHECKING:
     from evaltrack.tracking.baselines import Baseline
 
-SET_EXAMPLES = """\b
-Examples:
-  evaltrack baseline set                         the newest finished run
-  evaltrack baseline set golden/travel.jsonl     the newest finished run of this golden set
-  evaltrack baseline set 4488541a --reason "new embedding model"
-"""
-
 EXPERIMENT = click.option("--experiment", default="", help="MLflow experiment.  [default: MLflow's own]")
 OUTPUT = output_option()
 
@@ -29,13 +22,20 @@ def baseline() -> None:
     """Set, show and clear the runs that others are compared with."""
 
 
-@baseline.command("set", epilog=SET_EXAMPLES)
+@baseline.command("set")
 @click.argument("run", default="", metavar="[RUN|GOLDEN]", callback=no_empty_name)
 @click.option("--reason", default="", help="The reason, recorded with author and time.")
 @click.option("--force", is_flag=True, help="Accept a run that is not FINISHED or not fully measured.")
 @EXPERIMENT
 def set_(run: str, reason: str, force: bool, experiment: str) -> None:
-    """Make RUN, or the newest finished run (of GOLDEN), the baseline of its golden set in its experiment."""
+    """Make RUN, or the newest finished run (of GOLDEN), the baseline of its golden set in its experiment.
+
+    \b
+    Examples:
+      evaltrack baseline set                         the newest finished run
+      evaltrack baseline set golden/travel.jsonl     the newest finished run of this golden set
+      evaltrack baseline set 4488541a --reason "new embedding model"
+    """
     from evaltrack.api.baselines import set_baseline
 
     baseline = set_baseline(run or None, reason=reason, force=force, experiment=experiment, say=_warn)

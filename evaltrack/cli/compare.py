@@ -20,19 +20,6 @@ from evaltrack.privacy.addresses import shown_text
 if TYPE_CHECKING:
     from evaltrack.compare.comparison import Comparison
 
-EXAMPLES = """\b
-Examples:
-  evaltrack compare                             newest run against the baseline of its golden set
-  evaltrack compare golden/travel.jsonl         newest run of this golden set
-  evaltrack compare golden/*.jsonl              newest run of each of these, in one table
-  evaltrack compare --baseline-run 4488541a     against a certain run
-  evaltrack compare --baseline baseline.json    against a saved `evaltrack run --output json`
-  evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
-  evaltrack compare --max-reruns 50             at most 50 calls, to tell broken from flaky
-  evaltrack compare --gate seed                 each question that broke counts; nothing is rerun
-  evaltrack compare -o report.html -o report.md -o result.json -o junit.xml
-"""
-
 
 BASELINE_HELP = "Run to use as the baseline.  [default: `evaltrack baseline set`]"
 
@@ -44,7 +31,7 @@ FILES_HELP = "Also write a .html, .md, .json, .xml or .txt file; repeatable."
 COMPARED = in_group("What is compared")
 
 
-@click.command(cls=GroupedCommand, epilog=EXAMPLES)
+@click.command(cls=GroupedCommand)
 @click.argument("runs", nargs=-1, metavar="[RUN|GOLDEN...]", callback=no_empty_name)
 @click.option("--baseline-run", default="", help=BASELINE_HELP, **COMPARED)
 @click.option("--baseline", default="", type=click.Path(), help=SAVED_HELP, **COMPARED)
@@ -67,6 +54,18 @@ def compare(
     **options: Any,
 ) -> int:
     """Compare RUN, or the newest run of GOLDEN (.jsonl or .json), with a baseline, question by question.
+
+    \b
+    Examples:
+      evaltrack compare                             newest run against the baseline of its golden set
+      evaltrack compare golden/travel.jsonl         newest run of this golden set
+      evaltrack compare golden/*.jsonl              newest run of each of these, in one table
+      evaltrack compare --baseline-run 4488541a     against a certain run
+      evaltrack compare --baseline baseline.json    against a saved `evaltrack run --output json`
+      evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
+      evaltrack compare --max-reruns 50             at most 50 calls, to tell broken from flaky
+      evaltrack compare --gate seed                 each question that broke counts; nothing is rerun
+      evaltrack compare -o report.html -o report.md -o result.json -o junit.xml
 
     With several golden sets the newest run of each is compared with its baseline, in one table. The exit code is 1 if
     any regressed, else 3 if any is unknown, else 0.

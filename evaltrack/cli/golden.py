@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from evaltrack.golden.findings import Finding
     from evaltrack.records import Question
 
-LINT_EXAMPLES = """\b
-Examples:
-  evaltrack golden lint golden/*.json*
-  evaltrack golden lint mine.jsonl --corpus docs
-  evaltrack golden lint mine.jsonl --ignore thin-domain --output json
-"""
+CORPUS_HELP = (
+    "Folder of the pages.  [default: that of golden.lint in the settings file, else corpus/NAME next to the file, else"
+    " that of the settings' bm25: target]"
+)
+CORPUS, FILE = click.option("--corpus", default=None, help=CORPUS_HELP), click.argument("file", type=click.Path())
+OUTPUT = output_option()
 
 FINDINGS_SHOWN = 20
 """Number of findings of one code in one file that are printed; JSON holds all."""
@@ -40,18 +40,13 @@ def golden() -> None:
     """Create and check golden sets."""
 
 
-@golden.command(epilog=LINT_EXAMPLES)
+@golden.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--corpus",
-    default=None,
-    help="Folder of the pages that questions expect.  [default: corpus/NAME next to each file, else that of the"
-    " settings' bm25: target]",
-)
+@CORPUS
 @click.option("-t", "--target", default=None, help="bm25:DIR with the chunks that questions expect.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="Code of findings to leave out; repeatable.")
 @click.option("--strict", is_flag=True, help="Exit 1 on warnings too.")
-@output_option()
+@OUTPUT
 def lint(
     files: tuple[str, ...],
     corpus: str | None,
@@ -62,9 +57,15 @@ def lint(
 ) -> int:
     """Check every line of the golden sets FILES, and look up expected sources in the corpus.
 
+    \b
+    Examples:
+      evaltrack golden lint golden/*.json*
+      evaltrack golden lint mine.jsonl --corpus docs
+      evaltrack golden lint mine.jsonl --ignore thin-domain --output json
+
     Exits 2 on errors; all findings of all files are listed.
     """
-    from evaltrack.api.lint_golden import lint_golden
+    from evaltrack.api.golden_sets import lint_golden
 
     if target and click.get_current_context().get_parameter_source("corpus") is ParameterSource.DEFAULT_MAP:
         corpus = None
@@ -101,30 +102,26 @@ def _print_findings(findings: Iterable[Finding]) -> None:
         click.echo(Guide.LINT.reference, err=True)
 
 
-CORPUS_HELP = (
-    "Folder of the pages.  [default: that of golden.lint in the settings file, else corpus/NAME next to the file]"
-)
-
-ANCHOR_EXAMPLES = """\b
-Examples:
-  evaltrack golden anchor golden/travel.jsonl --dry-run
-  evaltrack golden anchor mine.jsonl -t 'bm25:docs?chunk=words:200'
-"""
 SHOWN_TEXT = 300
 
 
-@golden.command(epilog=ANCHOR_EXAMPLES)
-@click.argument("file", type=click.Path())
-@click.option("--corpus", default=None, help=CORPUS_HELP)
+@golden.command()
+@FILE
+@CORPUS
 @click.option("-t", "--target", default=None, help="bm25:DIR with the expected chunks.")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
-@output_option()
+@OUTPUT
 def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, output: str) -> None:
     """Add quotations to the questions of FILE that expect chunks by id, so that they survive another chunking.
 
+    \b
+    Examples:
+      evaltrack golden anchor golden/travel.jsonl --dry-run
+      evaltrack golden anchor mine.jsonl -t 'bm25:docs?chunk=words:200'
+
     Check the quotations afterwards: each should be the words that answer. Doubtful ones are marked.
     """
-    from evaltrack.api.anchor_golden import anchor_golden
+    from evaltrack.api.golden_sets import anchor_golden
     from evaltrack.report.escaping import one_line
 
     result = anchor_golden(file, corpus or None, target=target or None, dry_run=dry_run)
@@ -145,18 +142,12 @@ def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, out
     click.echo(f"{questions} {change} {quotations}", err=True)
 
 
-REVIEW_EXAMPLES = """\b
-Examples:
-  evaltrack golden review golden/travel.jsonl
-  evaltrack golden review mine.jsonl -t bm25:docs -t python:app.rag:ask
-  evaltrack golden review mine.jsonl --unjudged 4488541a
-"""
 UNJUDGED_HELP = "Judge the ungraded sources in the first k of this run."
 
 
-@golden.command(epilog=REVIEW_EXAMPLES)
-@click.argument("file", type=click.Path())
-@click.option("--corpus", default=None, help=CORPUS_HELP)
+@golden.command()
+@FILE
+@CORPUS
 @click.option("-t", "--target", "targets", multiple=True, help="Retriever whose chunks to show; repeatable.")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(1, 100), help="Chunks of each retriever.")
 @click.option("--unjudged", default="", metavar="RUN", help=UNJUDGED_HELP)
@@ -174,6 +165,12 @@ def review(
     no_open: bool,
 ) -> None:
     """Review the questions of FILE in a browser: mark expected sources, quote them, confirm drafts.
+
+    \b
+    Examples:
+      evaltrack golden review golden/travel.jsonl
+      evaltrack golden review mine.jsonl -t bm25:docs -t python:app.rag:ask
+      evaltrack golden review mine.jsonl --unjudged 4488541a
 
     The page is served on this machine only, until Ctrl-C. Every mark is saved at once.
     """
@@ -205,35 +202,22 @@ def _announce(address: str, file: str, *, opens: bool) -> None:
         webbrowser.open(file)  # without a display a text browser would take the terminal
 
 
-ADD_EXAMPLES = """\b
-Examples:
-  evaltrack golden add mine.jsonl --question "How do I install it?" --expect install --answer "pip install it"
-  evaltrack golden add mine.jsonl --question "Who won the cup in 1954?" --negative
-"""
-
-
-@golden.command(epilog=ADD_EXAMPLES)
-@click.argument("file", type=click.Path())
+@golden.command()
+@FILE
 @click.option("--question", required=True, help="The question's text.")
 @click.option("--expect", multiple=True, help="Id of an expected chunk; repeatable.")
 @click.option("--source", multiple=True, help="Title of an expected page; repeatable.")
 @click.option("--quote", multiple=True, help="Quotation that a retrieved chunk should contain; repeatable.")
 @click.option("--negative", is_flag=True, help="The target should say that it does not know.")
 @click.option("--answer", default=None, help="The expected answer.")
-@click.option(
-    "--difficulty", default=None, type=click.Choice(["easy", "medium", "hard"]), help="The question's difficulty."
-)
-@click.option(
-    "--category",
-    default=None,
-    help="The question's category, such as installation, configuration, usage, troubleshooting or api.",
-)
+@click.option("--difficulty", default=None, type=click.Choice(["easy", "medium", "hard"]), help="How hard it is.")
+@click.option("--category", default=None, help="Its category, such as installation, usage, troubleshooting or api.")
 @click.option("--domain", default=None, help="The question's domain.  [default: the name of FILE]")
 @click.option("--notes", default=None, help="Why the question is there.")
 @click.option("--id", "key", default=None, help="The question's id.  [default: one more than the largest number]")
 @click.option("--draft", is_flag=True, help="Add it as a draft, which runs leave out.")
-@click.option("--corpus", default=None, help=CORPUS_HELP)
-@output_option()
+@CORPUS
+@OUTPUT
 def add(
     file: str,
     key: str | None,
@@ -247,9 +231,14 @@ def add(
 ) -> None:
     """Add a question to the golden set FILE (.jsonl or .json); creates the file if needed.
 
+    \b
+    Examples:
+      evaltrack golden add mine.jsonl --question "How do I install it?" --expect install --answer "pip install it"
+      evaltrack golden add mine.jsonl --question "Who won the cup in 1954?" --negative
+
     Exits 2 if the corpus does not hold what the question expects, unless it is a draft.
     """
-    from evaltrack.api.add_question import add_question
+    from evaltrack.api.golden_sets import add_question
 
     if negative and (expect or source or quote):
         raise UsageError("--negative expects nothing; leave out --expect, --source and --quote")
@@ -272,37 +261,26 @@ def add(
         click.echo(f"{file}: question {made.id} added")
 
 
-DRAFT_EXAMPLES = """\b
-Examples:
-  evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini
-  evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini --number 60 --negatives 10
-  evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini --category usage --category troubleshooting
-"""
+NUMBER = click.IntRange(0, 10_000)
 
 
-@golden.command(epilog=DRAFT_EXAMPLES)
-@click.argument("file", type=click.Path())
+@golden.command()
+@FILE
 @click.option("--corpus", required=True, help="Folder of pages.")
-@click.option(
-    "--number",
-    default=30,
-    show_default=True,
-    type=click.IntRange(0, 10_000),
-    help="Number of questions with an answer.",
-)
-@click.option(
-    "--negatives",
-    default=5,
-    show_default=True,
-    type=click.IntRange(0, 10_000),
-    help="Number of questions that the pages do not answer.",
-)
+@click.option("--number", default=30, show_default=True, type=NUMBER, help="Number of questions with an answer.")
+@click.option("--negatives", default=5, show_default=True, type=NUMBER, help="Number that the pages do not answer.")
 @click.option("--chunk", default="heading", show_default=True, help="heading or words:SIZE[:OVERLAP].")
 @click.option("--model", required=True, help="Model that writes the questions; key and server as for judges.")
 @click.option("--category", "categories", multiple=True, help="Category of the questions; repeatable, in turn.")
-@output_option()
+@OUTPUT
 def draft(file: str, model: str, categories: tuple[str, ...], output: str, **options: Any) -> int:
     """Let a model propose questions on a corpus, as drafts at the end of FILE.
+
+    \b
+    Examples:
+      evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini
+      evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini --number 60 --negatives 10
+      evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini --category usage --category troubleshooting
 
     The model writes question, quotation and answer; the quotation must be in the chunk word for word. Reword them, and
     remove `draft` from the good ones: no run asks a draft. Exits 1 if every proposal was left out.
@@ -324,68 +302,50 @@ def draft(file: str, model: str, categories: tuple[str, ...], output: str, **opt
             proposals = f"{count(done, 'proposal')} {verb(done, 'was', 'were')} made"
             kept = f"{proposals}; the valid ones are in {file}; run the same command to continue"
             raise KeyboardInterrupt(kept if done else "nothing was proposed yet") from None
-    _print_drafts(file, made.questions, output)
+    result_is_in(file)
+    if output == "json":
+        print_json([each.model_dump(mode="json", exclude_defaults=True) for each in made.questions])
+    else:
+        _print_drafts(file, made.questions)
     _print_ledger(file, made)
     return EXIT_MISSED if made.left_out and not made.questions else 0
 
 
-def _print_drafts(file: str, questions: Iterable[Question], output: str) -> None:
+def _print_drafts(file: str, questions: Sequence[Question]) -> None:
     from evaltrack.report.escaping import one_line
 
-    made = list(questions)
-    result_is_in(file)
-    if output == "json":
-        print_json([each.model_dump(mode="json", exclude_defaults=True) for each in made])
-        return
-    for each in made:
+    for each in questions:
         click.echo(f"{one_line(each.id)}  {one_line(each.question)}  {click.style(each.category or '', dim=True)}")
-    negatives = sum(each.negative for each in made)
-    drafts = f"{count(len(made), 'draft')} added ({count(negatives, 'negative')})"
+    drafts = f"{count(len(questions), 'draft')} added ({count(sum(each.negative for each in questions), 'negative')})"
     click.echo(f"{file}: {drafts}; confirm each of them", err=True)
 
 
 def _print_ledger(file: str, made: ModelDrafts) -> None:
     from evaltrack.report.escaping import one_line
 
-    for note in made.notes:
-        click.echo(f"  {one_line(note)}", err=True)
+    lines = list(made.notes)
     if made.already:
         drafts = f"{count(made.already, 'draft')} of this model before"
-        click.echo(f"  {file} had {drafts}; {verb(made.already, 'it counts', 'they count')}", err=True)
-    for reason, number in made.left_out.most_common():
-        click.echo(f"  left out: {number}: {one_line(reason)}", err=True)
+        lines.append(f"{file} had {drafts}; {verb(made.already, 'it counts', 'they count')}")
+    lines += [f"left out: {number}: {reason}" for reason, number in made.left_out.most_common()]
     if made.usage:
         tokens = f"{made.usage.prompt_tokens:,} prompt and {made.usage.completion_tokens:,} completion tokens"
-        click.echo(f"  {tokens}", err=True)
+        lines.append(tokens)
+    for line in lines:
+        click.echo(f"  {one_line(line)}", err=True)
 
 
 FORMAT_NAMES = (
     *("trec", "beir", "table", "promptfoo", "ragas", "deepeval"),
     *("llamaindex", "autorag", "phoenix", "langfuse", "inspect", "mlflow"),
 )
-
-IMPORT_EXAMPLES = """\b
-Examples:
-  evaltrack golden import topics.txt qrels.txt -o mine.jsonl            TREC: topics and judgements
-  evaltrack golden import datasets/scifact -o scifact.jsonl             BEIR: the folder
-  evaltrack golden import promptfooconfig.yaml -o mine.jsonl
-  evaltrack golden import testset.csv --from ragas --corpus docs -o mine.jsonl
-  evaltrack golden import traces:production -o asked.jsonl              questions to an application, from MLflow
-  evaltrack golden import questions.xlsx -o mine.jsonl --map question=Query --map expected_chunks=doc_ids
-  evaltrack golden import asked.json -o mine.jsonl --map "expected_sources=sources[].filename"
-  evaltrack golden import dataset:travel -o travel.jsonl                a dataset of MLflow
-"""
+FORMAT = click.Choice(["auto", *FORMAT_NAMES])
 
 
-@golden.command("import", epilog=IMPORT_EXAMPLES)
+@golden.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option(
-    "--from",
-    "form",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", *FORMAT_NAMES]),
-    help="Format of the files; auto looks at their content.",
+    "--from", "form", default="auto", show_default=True, type=FORMAT, help="Format; auto looks at the content."
 )
 @click.option("-o", "--output-file", required=True, type=click.Path(), help="The golden set to write, a .jsonl.")
 @click.option("--map", "fields", multiple=True, help="Column or JMESPath that holds a field: FIELD=PATH; repeatable.")
@@ -395,11 +355,22 @@ Examples:
 @click.option("--domain", default="", help="Domain of the questions that have none.")
 @click.option("--id-prefix", default="", help="Prefix of each id.")
 @click.option("--force", is_flag=True, help="Replace an existing golden set.")
-@output_option()
+@OUTPUT
 def import_command(
     files: tuple[str, ...], form: str, output_file: str, corpus: str, force: bool, output: str, **options: Any
 ) -> None:
     """Convert FILES of another tool to a golden set; unknown columns go to `metadata`.
+
+    \b
+    Examples:
+      evaltrack golden import topics.txt qrels.txt -o mine.jsonl            TREC: topics and judgements
+      evaltrack golden import datasets/scifact -o scifact.jsonl             BEIR: the folder
+      evaltrack golden import promptfooconfig.yaml -o mine.jsonl
+      evaltrack golden import testset.csv --from ragas --corpus docs -o mine.jsonl
+      evaltrack golden import traces:production -o asked.jsonl              questions to an application, from MLflow
+      evaltrack golden import questions.xlsx -o mine.jsonl --map question=Query --map expected_chunks=doc_ids
+      evaltrack golden import asked.json -o mine.jsonl --map "expected_sources=sources[].filename"
+      evaltrack golden import dataset:travel -o travel.jsonl                a dataset of MLflow
 
     Exits 2 if any line is not a valid question; all bad lines are listed, and nothing is written.
     """

@@ -14,14 +14,8 @@ from evaltrack.records.amount import count
 if TYPE_CHECKING:
     from evaltrack.golden.corpus import Chunk
 
-EXAMPLES = """\b
-Examples:
-  evaltrack index docs
-  evaltrack index docs --chunk words:200:40 --output json | jq '.documents[].chunks[].chunk_id'
-"""
 
-
-@click.command(epilog=EXAMPLES)
+@click.command()
 @click.argument("folder", type=click.Path())
 @click.option("--project", default="", help="Name of the corpus in the output.  [default: the folder's name]")
 @click.option("--chunk", default="heading", show_default=True, help="heading, words:SIZE or words:SIZE:OVERLAP.")
@@ -29,6 +23,11 @@ Examples:
 @output_option()
 def index(folder: str, project: str, chunk: str, files: str, output: str) -> None:
     """List the chunks of the pages in FOLDER, as `bm25:FOLDER` reads them, with the ids that a golden set expects.
+
+    \b
+    Examples:
+      evaltrack index docs
+      evaltrack index docs --chunk words:200:40 --output json | jq '.documents[].chunks[].chunk_id'
 
     Nothing is stored: `bm25:` reads the folder in each run. `evaltrack ask` shows the ids of your own retriever.
     """

@@ -10,16 +10,8 @@ import click
 if TYPE_CHECKING:
     from evaltrack.api.init_project import CI, ProjectPlan
 
-EXAMPLES = """\b
-Examples:
-  evaltrack init                                          uses what it finds: docs/, golden/
-  evaltrack init --corpus handbook --ci github
-  evaltrack init -t http://127.0.0.1:8000/ask             your own server
-  evaltrack init -t python:app.rag:ask                    your own function
-"""
 
-
-@click.command(epilog=EXAMPLES)
+@click.command()
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
 @click.option("--corpus", default=None, help="Folder of your pages, in FOLDER.  [default: docs/ or a similar folder]")
 @click.option("-t", "--target", default="", help="Your app, as `evaltrack run -t` takes it.  [default: none yet]")
@@ -30,6 +22,13 @@ Examples:
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: CI, force: bool) -> None:
     """Start a project in FOLDER: settings, a golden set, a target and a CI file.
+
+    \b
+    Examples:
+      evaltrack init                                          uses what it finds: docs/, golden/
+      evaltrack init --corpus handbook --ci github
+      evaltrack init -t http://127.0.0.1:8000/ask             your own server
+      evaltrack init -t python:app.rag:ask                    your own function
 
     Without pages and a golden set it writes a sample that runs at once. Existing files are kept unless --force is
     given.

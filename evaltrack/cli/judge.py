@@ -11,23 +11,6 @@ import click
 from evaltrack.cli.options import output_option
 from evaltrack.cli.output import print_json
 
-REPLAY_EXAMPLES = """\b
-Examples:
-  evaltrack judge replay 4488541a...             judge the stored responses three times more
-  evaltrack judge replay 4488541a... --times 10 --output json
-  evaltrack judge replay 4488541a... --judge openai:gpt-4o-mini     a run that was evaluated on another machine
-"""
-AGREE_EXAMPLES = """\b
-Examples:
-  evaltrack judge agree 4488541a... --labels people.jsonl
-  evaltrack judge agree 4488541a... --run 77ab12cd...
-  evaltrack judge agree 4488541a... --labels people.jsonl --tolerance 0.05 --share 0.9
-"""
-ACCEPT_EXAMPLES = """\b
-Examples:
-  evaltrack judge accept 4488541a... biz-price-rise --why "The pilot answered what the response left open."
-"""
-
 JUDGE_HELP = "The run's judge; needed for a run of another machine."
 
 OUTPUT = output_option()
@@ -38,13 +21,19 @@ def judge() -> None:
     """Replay a judge, compare it with other verdicts, accept a failed question."""
 
 
-@judge.command(epilog=REPLAY_EXAMPLES)
+@judge.command()
 @click.argument("run")
 @click.option("--times", default=3, show_default=True, help="Number of times to judge each response again.")
 @click.option("--judge", "judges", multiple=True, help=JUDGE_HELP)
 @OUTPUT
 def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
     """Judge the stored responses of RUN again, without the target.
+
+    \b
+    Examples:
+      evaltrack judge replay 4488541a...             judge the stored responses three times more
+      evaltrack judge replay 4488541a... --times 10 --output json
+      evaltrack judge replay 4488541a... --judge openai:gpt-4o-mini     a run that was evaluated on another machine
 
     Reports how much the scores vary, and logs the result as a run below RUN.
     """
@@ -61,7 +50,7 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
         click.echo("\n".join(replay_lines(result)))
 
 
-@judge.command(epilog=AGREE_EXAMPLES)
+@judge.command()
 @click.argument("run")
 @click.option("--labels", type=click.Path(), help="Verdicts of people or another judge, as JSON Lines.")
 @click.option("--run", "other_run", help="Another run of the same golden set, instead of labels.")
@@ -80,6 +69,12 @@ def agree(
 ) -> None:
     """Measure how well the judge of RUN agrees with other verdicts on the same responses.
 
+    \b
+    Examples:
+      evaltrack judge agree 4488541a... --labels people.jsonl
+      evaltrack judge agree 4488541a... --run 77ab12cd...
+      evaltrack judge agree 4488541a... --labels people.jsonl --tolerance 0.05 --share 0.9
+
     Reports whether they agree within a tolerance, and how well. Exits 0 in both cases.
     """
     from rich.console import Console
@@ -94,16 +89,20 @@ def agree(
         print_agreement(agreement, Console(file=sys.stdout))
 
 
-@judge.command(epilog=ACCEPT_EXAMPLES)
+@judge.command()
 @click.argument("run")
 @click.argument("question")
 @click.option("--why", default="", help="The justification; a warning needs none.")
 def accept(run: str, question: str, why: str) -> None:
     """Accept QUESTION of RUN although it did not pass. Records who, when and why; changes no score.
 
+    \b
+    Examples:
+      evaltrack judge accept 4488541a... biz-price-rise --why "The pilot answered what the response left open."
+
     A hard fail cannot be accepted. A soft fail needs a justification; a warning is acknowledged.
     """
-    from evaltrack.api.accept_question import accept_question
+    from evaltrack.api.judges import accept_question
 
     acceptance = accept_question(run, question, why)
     click.echo(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from inspect import cleandoc
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -33,16 +32,7 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help begins with its examples and lists its options under headings."""
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write usage, purpose, examples and options, then the rest of the help."""
-        purpose, _, rest = cleandoc(self.help or "").partition("\n\n")
-        self.format_usage(ctx, formatter)
-        _write_indented(formatter, purpose)
-        self.format_epilog(ctx, formatter)
-        self.format_options(ctx, formatter)
-        _write_indented(formatter, rest)
+    """A command whose help lists its options under headings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each heading."""
@@ -63,13 +53,6 @@ class GroupedCommand(click.Command):
             if name in fields_of(self):
                 raise UsageError(f"{error.option_name} is a setting; write --set {name}=VALUE") from None
             raise
-
-
-def _write_indented(formatter: click.HelpFormatter, text: str) -> None:
-    if text:
-        formatter.write_paragraph()
-        with formatter.indentation():
-            formatter.write_text(text)
 
 
 def in_group(heading: str) -> dict[str, Any]:
@@ -137,14 +120,9 @@ def settings_options(record: type[Config], *names: str) -> Callable[[Any], Any]:
     return decorate
 
 
-def record_of(command: click.Command) -> type[Config] | None:
-    """Return the record of a command's settings, or None."""
-    return getattr(command.callback, "record", None)
-
-
 def fields_of(command: click.Command) -> Mapping[str, FieldInfo]:
     """Return the settings of a command's record."""
-    record = record_of(command)
+    record: type[Config] | None = getattr(command.callback, "record", None)
     return record.model_fields if record else {}
 
 

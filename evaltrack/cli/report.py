@@ -10,18 +10,8 @@ import click
 from evaltrack.cli.options import no_empty_name
 from evaltrack.records.amount import count
 
-EXAMPLES = """\b
-Examples:
-  evaltrack report -o report.html                                newest run
-  evaltrack report 4488541a -o report.html                       a certain run
-  evaltrack report 5b0f2c31 -o report.html                       all golden sets, or configurations, of a parent run
-  evaltrack report monday tuesday 9d02c7f1 -o report.html        several runs, compared
-  evaltrack report --baseline-run 9d02c7f1 -o drift.html         newest run against another
-  evaltrack report --baseline baseline.json -o drift.html        against a saved `evaltrack run --output json`
-"""
 
-
-@click.command(epilog=EXAMPLES)
+@click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN]...", callback=no_empty_name)
 @click.option(
     "--baseline-run",
@@ -33,6 +23,15 @@ Examples:
 @click.option("-o", "--output-file", required=True, type=click.Path(), help="The page; `-` is stdout.")
 def report(runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: str, output_file: str) -> None:
     """Write the page of RUN (default: the newest), or of its comparison with a baseline, as one HTML file.
+
+    \b
+    Examples:
+      evaltrack report -o report.html                                newest run
+      evaltrack report 4488541a -o report.html                       a certain run
+      evaltrack report 5b0f2c31 -o report.html                       all golden sets, or configurations, of a parent run
+      evaltrack report monday tuesday 9d02c7f1 -o report.html        several runs, compared
+      evaltrack report --baseline-run 9d02c7f1 -o drift.html         newest run against another
+      evaltrack report --baseline baseline.json -o drift.html        against a saved `evaltrack run --output json`
 
     For several runs, or the parent run of several golden sets or a sweep, the page is a table, and the pages of the
     runs are in a folder next to it. Runs of one golden set are compared question by question.

@@ -9,19 +9,18 @@ import click
 from evaltrack.cli.options import output_option
 from evaltrack.cli.output import print_json
 
-EXAMPLES = """\b
-Examples:
-  evaltrack rubric
-  evaltrack rubric --output markdown > rubric.md
-  evaltrack rubric --rubric-weights h_count=0.3,oscillation=0.1 --output json
-"""
 
-
-@click.command(epilog=EXAMPLES)
+@click.command()
 @click.option("--rubric-weights", default="", help="Other weights, as in `run`: h_count=0.3,oscillation=0.1.")
 @output_option("markdown")
 def rubric(rubric_weights: str, output: str) -> None:
     """Show the reasoning rubric: dimensions, anchors, hard fails, coupling, tiers, gates and aims.
+
+    \b
+    Examples:
+      evaltrack rubric
+      evaltrack rubric --output markdown > rubric.md
+      evaltrack rubric --rubric-weights h_count=0.3,oscillation=0.1 --output json
 
     People who label responses grade by the same anchors as an LLM that judges with `--rubric reasoning`.
     """

@@ -24,19 +24,6 @@ from evaltrack.evaluation.settings import EvaluationConfig
 if TYPE_CHECKING:
     from evaltrack.evaluation.result import RunResult
 
-EXAMPLES = """\b
-Examples:
-  evaltrack run --demo                                    a first look, without files of your own
-  evaltrack run golden/travel.jsonl                       BM25 over the corpus next to it
-  evaltrack run golden/travel.jsonl -k 3 -t bm25:docs     over your own pages
-  evaltrack run golden/travel.jsonl -t python:app.rag:ask             your own function
-  evaltrack run golden/travel.jsonl -t recorded:answers.jsonl         responses gathered earlier
-  evaltrack run golden/travel.jsonl --judge openai --require minimum
-  evaltrack run golden/travel.jsonl --set call_timeout=30 --set alpha=1
-  evaltrack run golden/*.jsonl --sample 20                several sets, 20 questions of each
-  evaltrack run golden/travel.jsonl > baseline.json       saved, for compare --baseline
-"""
-
 RESUME_HELP = "Resume an interrupted run: its id, or auto for the last one."
 COVERAGE_HELP = "Exit 3 if a smaller share of questions was answered without an error."
 WORST_FIRST = (EXIT_MISSED, EXIT_INCONCLUSIVE, 0)
@@ -49,9 +36,7 @@ UNDECIDED = {
 EXECUTION, RESULT = in_group("Execution"), in_group("Result")
 
 
-@click.command(
-    cls=GroupedCommand, epilog=EXAMPLES, context_settings={"token_normalize_func": lambda name: name.replace("_", "-")}
-)
+@click.command(cls=GroupedCommand, context_settings={"token_normalize_func": lambda name: name.replace("_", "-")})
 @click.argument("paths", nargs=-1, metavar="[GOLDEN]...", callback=no_empty_name)
 @settings_options(EvaluationConfig)
 @click.option("--resume", default="", help=RESUME_HELP, **EXECUTION)
@@ -63,6 +48,18 @@ def run(
     paths: tuple[str, ...], *, settings: dict[str, Any], demo: bool, min_coverage: float, output: str, **resuming: Any
 ) -> int:
     """Evaluate a target on the golden set GOLDEN (.jsonl or .json), as one MLflow run.
+
+    \b
+    Examples:
+      evaltrack run --demo                                    a first look, without files of your own
+      evaltrack run golden/travel.jsonl                       BM25 over the corpus next to it
+      evaltrack run golden/travel.jsonl -k 3 -t bm25:docs     over your own pages
+      evaltrack run golden/travel.jsonl -t python:app.rag:ask             your own function
+      evaltrack run golden/travel.jsonl -t recorded:answers.jsonl         responses gathered earlier
+      evaltrack run golden/travel.jsonl --judge openai --require minimum
+      evaltrack run golden/travel.jsonl --set call_timeout=30 --set alpha=1
+      evaltrack run golden/*.jsonl --sample 20                several sets, 20 questions of each
+      evaltrack run golden/travel.jsonl > baseline.json       saved, for compare --baseline
 
     With several sets each is a run below a parent run; all are checked first. If stdout is a file, the result is
     written as JSON: `evaltrack run > baseline.json` saves a baseline.
@@ -100,7 +97,7 @@ def _run_several(
 
     The reason of each run's code is printed on stderr.
     """
-    from evaltrack.api.run_sets import run_sets
+    from evaltrack.api.run_several import run_sets
     from evaltrack.report.sets import print_sets, sets_json
 
     with redirect_stdout(sys.stderr):
@@ -181,19 +178,17 @@ def _means(result: RunResult) -> str:
     return ", ".join(f"{metric_title(name, k)} {metric_number(name, metrics[name])}" for name in names)
 
 
-RESUME_EXAMPLES = """\b
-Examples:
-  evaltrack resume 4488541a...                    runs the remaining questions, and logs everything
-  evaltrack resume 4488541a... --retry-errors     also reruns the failed questions
-"""
-
-
-@click.command(epilog=RESUME_EXAMPLES)
+@click.command()
 @click.argument("run")
 @click.option("--retry-errors", is_flag=True, help="Also rerun questions that ended in errors.")
 @output_option(default="auto")
 def resume(run: str, retry_errors: bool, output: str) -> int:
     """Resume the interrupted evaluation RUN, on its machine and in its folder.
+
+    \b
+    Examples:
+      evaltrack resume 4488541a...                    runs the remaining questions, and logs everything
+      evaltrack resume 4488541a... --retry-errors     also reruns the failed questions
 
     Finished questions are skipped, and cached verdicts are reused. `evaltrack run ... --resume auto`
     resumes without the run's name. Exits as `evaltrack run` does.

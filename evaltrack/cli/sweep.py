@@ -16,27 +16,11 @@ from evaltrack.errors import EXIT_INCONCLUSIVE
 if TYPE_CHECKING:
     from evaltrack.evaluation.result import SweepResult
 
-EXAMPLES = """\b
-Examples:
-  evaltrack sweep sweep.yaml --dry-run         shows the configurations, and how many calls they make
-  evaltrack sweep sweep.yaml                   evaluates all of them, and prints the leaderboard
-  evaltrack sweep sweep.yaml --resume auto     resumes the last one
-  evaltrack sweep sweep.yaml --output json > leaderboard.json
-  evaltrack schema sweep > sweep.schema.json      the fields of the file, for an editor
-
-\b
-A file:
-  golden: golden/travel.jsonl
-  targets: ["bm25:docs?chunk=heading", "bm25:docs?chunk=words:200"]
-  k: [3, 5]
-  settings: {judge: none, target_options: {floor: [0, 2]}}
-"""
-
 DRY_HELP = "Check everything and list the runs, without running."
 RESUME_HELP = "Resume an interrupted sweep: its parent run, or auto for the last one of these configurations."
 
 
-@click.command(cls=GroupedCommand, epilog=EXAMPLES)
+@click.command(cls=GroupedCommand)
 @click.argument("file", type=click.Path())
 @click.option("--dry-run", is_flag=True, help=DRY_HELP, **in_group("What is evaluated"))
 @click.option("--resume", default="", help=RESUME_HELP, **in_group("Going on"))
@@ -47,6 +31,21 @@ RESUME_HELP = "Resume an interrupted sweep: its parent run, or auto for the last
 def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str) -> int:
     """Evaluate targets × settings × k of FILE (.yaml, .json, .toml) on a golden set, and rank them in one table.
 
+    \b
+    Examples:
+      evaltrack sweep sweep.yaml --dry-run         shows the configurations, and how many calls they make
+      evaltrack sweep sweep.yaml                   evaluates all of them, and prints the leaderboard
+      evaltrack sweep sweep.yaml --resume auto     resumes the last one
+      evaltrack sweep sweep.yaml --output json > leaderboard.json
+      evaltrack schema sweep > sweep.schema.json      the fields of the file, for an editor
+
+    \b
+    A file:
+      golden: golden/travel.jsonl
+      targets: ["bm25:docs?chunk=heading", "bm25:docs?chunk=words:200"]
+      k: [3, 5]
+      settings: {judge: none, target_options: {floor: [0, 2]}}
+
     Each configuration is one MLflow run below a parent run with the leaderboard. --resume skips finished runs. Exits 0
     if every run is finished, 3 if one measured nothing.
     """
@@ -55,7 +54,7 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str
         return _print_plan(file, output)
     if retry_errors and not resume:
         raise click.UsageError("--retry-errors needs a sweep to resume: --resume RUN, or --resume auto")
-    from evaltrack.api.run_sweep import run_sweep
+    from evaltrack.api.run_several import run_sweep
 
     with redirect_stdout(sys.stderr):
         result = run_sweep(file, resume=resume or None, retry_errors=retry_errors, progress=True, say=say)
@@ -67,7 +66,7 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str
 
 
 def _print_plan(file: str, output: str) -> int:
-    from evaltrack.api.run_sweep import check_sweep
+    from evaltrack.api.run_several import check_sweep
     from evaltrack.report.leaderboard import plan_json, print_plan
 
     with redirect_stdout(sys.stderr):

@@ -14,21 +14,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import FrameType
 
 import click
 
-from evaltrack.errors import UsageError
-
-EXAMPLES = """\b
-Examples:
-  evaltrack ui                      the store that MLflow's own settings name, at http://127.0.0.1:5000/evaltrack/
-  evaltrack ui --port 8080
-  evaltrack ui --host 0.0.0.0 --allowed-hosts mlflow.example.com   for other machines, also behind a proxy of that name
-  MLFLOW_TRACKING_URI=sqlite:///team.db evaltrack ui
-  MLFLOW_TRACKING_URI=https://mlflow.example.com evaltrack ui   the pages over that server, with your own credentials
-"""
+from evaltrack.errors import Guide, TrackingError, UsageError
 
 HOSTS_HELP = (
     "Additional hosts to serve, separated by commas: NAME or NAME:PORT. localhost, 127.0.0.1, [::1] and --host "
@@ -39,28 +30,39 @@ GRACE = 15.0
 """Seconds that a server has to end before it is killed."""
 
 
-@click.command(epilog=EXAMPLES)
+@click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; the page has no password.")
 @click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option("--allowed-hosts", default="", help=HOSTS_HELP)
 def ui(host: str, port: int, allowed_hosts: str) -> int:
     """Serve evaltrack's pages and MLflow's UI on this machine; Ctrl-C ends it.
 
+    \b
+    Examples:
+      evaltrack ui                      the store that MLflow's own settings name, at http://127.0.0.1:5000/evaltrack/
+      evaltrack ui --port 8080
+      evaltrack ui --host 0.0.0.0 --allowed-hosts mlflow.example.com   for others, also behind a proxy of that name
+      MLFLOW_TRACKING_URI=sqlite:///team.db evaltrack ui
+      MLFLOW_TRACKING_URI=https://mlflow.example.com evaltrack ui   that server, with your own credentials
+
     If MLFLOW_TRACKING_URI is a database or a folder, it starts `mlflow server --app-name evaltrack` on it. If it is a
     server, it serves only the pages and forwards their requests with the credentials of MLflow's variables.
     """
+    from evaltrack.tracking.store import connect
+
     hosts = _checked_hosts(host, port, allowed_hosts)
-    uri, is_server = _store()
-    if is_server:
-        return _serve_forwarding(uri, host, port, allowed_hosts)
+    store = connect()
+    if store.is_server:
+        return _serve_forwarding(store.uri, host, port, allowed_hosts)
     _check_free(host, port)
-    reached = _reached(host)
-    where = f"http://{f'[{reached}]' if ':' in reached else reached}:{port}"
+    address = _address(host)
+    reached = host if not address or not address.is_unspecified else "127.0.0.1" if address.version == 4 else "::1"
+    where = f"http://{_bracketed(reached)}:{port}"
     click.echo(f"Starting MLflow's server; the page will be at {where}/evaltrack/ (press Ctrl-C to stop)", err=True)
     command = [sys.executable, "-m", "mlflow", "server", "--app-name", "evaltrack", "--workers", "1"]
     return _serve(
         [*command, "--host", host, "--port", str(port), *hosts],
-        {**os.environ, "MLFLOW_BACKEND_STORE_URI": uri},  # not as an argument: it may hold a password
+        {**os.environ, "MLFLOW_BACKEND_STORE_URI": store.uri},  # not as an argument: it may hold a password
         lambda: click.echo(f"Ready: {where}/evaltrack/ (MLflow itself: {where}/)", err=True),
         (reached, port),
     )
@@ -73,30 +75,9 @@ def _checked_hosts(host: str, port: int, names: str) -> list[str]:
     its own pages unless the origin is loopback or allowed.
     """
     outer = outer_hosts(host, port, names)
+    origins = ",".join(f"{scheme}://{each}" for each in outer for scheme in ("http", "https"))
     options = ["--allowed-hosts", ",".join([*loopback_hosts(port), *outer])]
-    if outer:
-        options += [
-            "--cors-allowed-origins",
-            ",".join(f"{scheme}://{each}" for each in outer for scheme in ("http", "https")),
-        ]
-    return options
-
-
-def _reached(host: str) -> str:
-    """Return the address at which this machine reaches a server that listens on `host`."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host
-    return host if not address.is_unspecified else "127.0.0.1" if address.version == 4 else "::1"
-
-
-def _store() -> tuple[str, bool]:
-    """Return the address of the store, and True if it is a server."""
-    from evaltrack.tracking.store import connect
-
-    store = connect()
-    return store.uri, store.is_server
+    return [*options, "--cors-allowed-origins", origins] if outer else options
 
 
 def _serve_forwarding(uri: str, host: str, port: int, allowed_hosts: str) -> int:
@@ -120,8 +101,6 @@ def _serve_forwarding(uri: str, host: str, port: int, allowed_hosts: str) -> int
 
 
 def _check_free(host: str, port: int) -> None:
-    from evaltrack.errors import Guide, UsageError
-
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
@@ -136,7 +115,6 @@ def _check_free(host: str, port: int) -> None:
 
 def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], address: tuple[str, int]) -> int:
     """Run the server in its own process group until it ends or is stopped. No process is left."""
-    from evaltrack.errors import TrackingError
     from evaltrack.system.processes import end_group, own_group, stop_signals
 
     stop_times: list[float] = []
@@ -192,8 +170,8 @@ def outer_hosts(host: str, port: int, names: str) -> list[str]:
     Raises:
         UsageError: one of the names is not a host.
     """
-    own = _own_names() if _is_any(host) else [_bracketed(host)]
-    hosts = _with_port(own, port)
+    address = _address(host)
+    hosts = _with_port(_own_names() if address and address.is_unspecified else [_bracketed(host)], port)
     for each in filter(None, (part.strip().lower() for part in names.split(","))):
         if not _NAME.fullmatch(each):
             cure = "write names separated by commas, without patterns: mlflow.example.com,10.0.0.7:8080"
@@ -208,11 +186,11 @@ def _with_port(names: Iterable[str], port: int) -> list[str]:
     return [each for name in names for each in ((f"{name}:{port}", name) if port == 80 else (f"{name}:{port}",))]
 
 
-def _is_any(host: str) -> bool:
-    try:
-        return ip_address(host).is_unspecified
-    except ValueError:
-        return False
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a host is; None for a name."""
+    with suppress(ValueError):
+        return ip_address(host)
+    return None
 
 
 def _bracketed(host: str) -> str:

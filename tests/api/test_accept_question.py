@@ -11,7 +11,7 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
-from evaltrack.api.accept_question import MAX_WHY, accept_question
+from evaltrack.api.judges import MAX_WHY, accept_question
 from evaltrack.errors import UsageError
 from evaltrack.records import Dimensions
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
@@ -98,15 +98,6 @@ def test_only_what_the_gates_let_through_is_accepted(store_uri: str, run: RunRes
     long = "x" + "\n\x01" * (MAX_WHY // 2 - 1) + "a"
     accept_question(run.run_id, "soft", long, tracking_uri=store_uri)
     assert accepted_questions(connect(store_uri), run.run_id)["soft"].why == long
-
-
-def test_an_answer_that_failed_needs_a_justification(store_uri: str, tmp_path: Path) -> None:
-    golden, target = golden_set(tmp_path, {"a": "Yes."})
-    judge = labels_file(tmp_path / "verdicts.jsonl", [{"id": "a", "overall_score": 0.74}])
-    run = run_eval(golden, target=target, judge=f"recorded:{judge}", tracking_uri=store_uri, traces="off")
-    with pytest.raises(UsageError, match="question `a` failed; to accept it write a justification"):
-        accept_question(run.run_id, "a", tracking_uri=store_uri)
-    assert accept_question(run.run_id, "a", "Right, but short.", tracking_uri=store_uri).tier is None
 
 
 def test_it_is_recorded_with_who_when_and_why(store_uri: str, run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from evaltrack import Comparison, RunResult, compare_runs, report_html, run_eval, set_baseline
 from evaltrack.api.compare_runs import compare_sets
-from evaltrack.api.run_sets import run_sets
+from evaltrack.api.run_several import run_sets
 from evaltrack.cli import _run
 from evaltrack.compare.comparison import ComparedSet, SetComparisons
 from evaltrack.errors import UsageError

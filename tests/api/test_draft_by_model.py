@@ -18,7 +18,7 @@ from evaltrack.golden.corpus import read_corpus
 from evaltrack.judges.server import QuotaError
 from tests.conftest import Serve
 from tests.in_process import same_signals
-from tests.openai_behaviours import Behaviour, Reply, Usage, failure, no_json_schema, quota, rate_limited, script
+from tests.openai_behaviours import Behaviour, Reply, Usage, failure, quota, script
 from tests.openai_requests import Json, text_of
 
 PAGES = {
@@ -195,14 +195,6 @@ def test_categories_are_given_in_turn(tmp_path: Path, pages: Path, serve: Serve)
     assert any("Category of the question: y" in text for body in server.bodies for text in text_of(body, "user"))
     made = draft_by_model(tmp_path / "b.jsonl", pages, "m", number=1, negatives=0)
     assert made.questions[0].category is None
-
-
-def test_faults_of_a_server_are_waited_out(tmp_path: Path, pages: Path, serve: Serve) -> None:
-    inner = proposer()
-    serve(no_json_schema(lambda body, call: rate_limited(0.05, "ms") if call % 3 == 1 else inner(body, call)))
-    made = draft_by_model(tmp_path / "set.jsonl", pages, "m", number=4, negatives=2)
-    assert (len(made.questions), dict(made.left_out)) == (6, {})
-    assert any("does not take" in note for note in made.notes)
 
 
 def test_a_quota_that_ends_keeps_what_is_done(

@@ -10,8 +10,6 @@ import pytest
 
 from evaltrack import Question, Response, Source, run_eval
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.tracking.store import connect
-from evaltrack.tracking.traces import read_counts
 from tests.conftest import REPO
 from tests.files import put
 
@@ -94,20 +92,6 @@ def test_each_question_has_a_trace_that_pairs_by_its_text(store_uri: str, tmp_pa
     assert assessed["recall_at_k"] == 0.5
     assert assessed["passed"] == "yes"
     assert assessed["expected_chunks"] == ["b", "c"]
-
-
-@pytest.mark.parametrize(("choice", "expected"), [("off", 0), ("failed", 1), ("all", 3)])
-def test_traces_are_written_for_the_chosen_questions(
-    store_uri: str, tmp_path: Path, choice: Any, expected: int
-) -> None:
-    def fails_on_the_second(question: str) -> list[str]:
-        if question == "second?":
-            raise RuntimeError("down")
-        return [] if "unknowable" in question else ["a"]
-
-    result = run_eval(golden(tmp_path), target=fails_on_the_second, tracking_uri=store_uri, traces=choice)
-
-    assert read_counts(connect(store_uri), result.experiment_id, result.run_id).traces == expected
 
 
 def test_a_failed_question_is_a_row_and_in_no_mean(store_uri: str, tmp_path: Path) -> None:

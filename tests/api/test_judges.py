@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -133,27 +133,6 @@ def test_two_judges_agree_where_enough_responses_lie_within_the_tolerance(judged
     assert not agreed(judged, labels=SECOND, tolerance=0.02, needed=near + 0.01).within.agree
 
 
-@pytest.mark.parametrize(("option", "named"), [("tolerance", "tolerance"), ("needed", "share")])
-def test_a_share_is_from_zero_to_one(judged: Judged, option: str, named: str) -> None:
-    with pytest.raises(UsageError, match=f"{named} is 5; write a number from 0 to 1"):
-        agreed(judged, labels=SECOND, **{option: 5})
-
-
-def test_the_tolerance_and_the_answer_are_printed(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("judge", "agree", judged.reference.run_id, "--labels", str(SECOND), "--tolerance", "0.02")
-    assert cli(*asked) == 0
-    shown = capsys.readouterr().out
-    within = agreed(judged, labels=SECOND, tolerance=0.02).within
-    assert within.share is not None
-    said = f"{round(30 * within.share)} of 30 responses ({100 * within.share:.1f} %) lie within it, all have to"
-    assert f"agree within the tolerance of 0.02: no; {said}" in shown
-    assert "tolerated: reasoning_score 2; " in shown
-    assert cli(*asked, "--share", "0.1", "--output", "json") == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["within"] == {"tolerance": 0.02, "needed": 0.1, "share": within.share, "n": 30, "agree": True}
-    assert printed["tolerances"]["reasoning_score"] == 2
-
-
 def test_part_of_the_labels_and_labels_of_other_questions(judged: Judged, tmp_path: Path) -> None:
     rows = lines("middling.second.jsonl")
     extra = [{**rows[0], "id": f"extra-{n}"} for n in range(3)]
@@ -256,6 +235,9 @@ def test_negatives_are_compared_by_whether_they_were_seen_to_decline(
     assert (made.numbers["overall_score"].n, made.kappa, made.disagreements) == (0, None, ())
     assert cli("judge", "agree", run.run_id, "--labels", labels) == 0
     assert re.search(r"\ndeclined +6 ", capsys.readouterr().out)
+    same = answer_run(store_uri, tmp_path / "same", scores(dict.fromkeys(ANSWERS, 0.9)))
+    assert cli("judge", "agree", same.run_id, "--labels", tmp_path / "same/verdicts.jsonl") == 0
+    assert "not defined (" in capsys.readouterr().out
 
 
 def test_a_row_whose_panel_failed_has_no_verdict(store_uri: str, tmp_path: Path) -> None:
@@ -272,50 +254,34 @@ def test_a_row_whose_panel_failed_has_no_verdict(store_uri: str, tmp_path: Path)
     assert (made.numbers["overall_score"].n, made.numbers["overall_score"].without_a) == (5, 1)
 
 
-def test_where_kappa_is_not_defined_that_is_said(
-    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = answer_run(store_uri, tmp_path, scores(dict.fromkeys(ANSWERS, 0.9)))
-    labels = labels_file(tmp_path / "people.jsonl", scores(dict.fromkeys(ANSWERS, 0.9)))
-    assert cli("judge", "agree", run.run_id, "--labels", labels) == 0
-    shown = capsys.readouterr().out
-    assert "not defined (" in shown
-    assert "overall_score kappa (quadratic)" in shown
-
-
-@pytest.mark.parametrize("options", [{}, {"labels": SECOND, "other_run": "x"}])
-def test_labels_or_another_run_and_not_both(options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="name the labels, or another run, to compare the judge with"):
-        judges_agreement("none", **options)
-
-
-def test_nothing_in_common_is_refused(judged: Judged, tmp_path: Path) -> None:
+def test_what_is_refused(judged: Judged, tmp_path: Path) -> None:
+    """Both or neither of labels and run, no share, nothing in common, bad labels, runs that were judged otherwise."""
     rows = lines("middling.second.jsonl")
-    other = labels_file(tmp_path / "other.jsonl", [{**row, "id": f"x-{row['id']}"} for row in rows])
-    answers = labels_file(tmp_path / "answers.jsonl", [{"id": row["id"], "overall_score": 0.5} for row in rows])
-    for labels in (other, answers):
-        with pytest.raises(UsageError, match="no question was judged on both sides: evaltrack-reference and"):
-            agreed(judged, labels=labels)
-
-
-def test_runs_of_other_rubrics_unjudged_or_not_there_are_refused(judged: Judged, tmp_path: Path) -> None:
+    bad = [{**rows[0], "dimensions": {**rows[0]["dimensions"], "crux": 11}}]
+    files = {
+        "other": labels_file(tmp_path / "other.jsonl", [{**row, "id": f"x-{row['id']}"} for row in rows]),
+        "answers": labels_file(tmp_path / "answers.jsonl", [{"id": row["id"], "overall_score": 0.5} for row in rows]),
+        "bad": labels_file(tmp_path / "bad.jsonl", bad),
+    }
     answer = answer_run(judged.uri, tmp_path, scores(OWN))
-    with pytest.raises(UsageError, match="was judged by the rubric answer, the other by reasoning"):
-        agreed(judged, other_run=answer.run_id)
     golden, target = golden_set(tmp_path, ANSWERS, expected_chunks=["x"])
     unjudged = run_eval(golden, target=target, judge="none", tracking_uri=judged.uri, traces="off")
-    with pytest.raises(UsageError, match="holds no verdict; evaluate with `judge=` first"):
-        agreed(judged, other_run=unjudged.run_id)
-    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
-        agreed(judged, other_run="nothing")
-
-
-def test_bad_labels_are_named_by_their_line(judged: Judged, tmp_path: Path) -> None:
-    rows = lines("middling.second.jsonl")
-    rows[1]["dimensions"]["crux"] = 11
-    labels = labels_file(tmp_path / "labels.jsonl", rows)
-    with pytest.raises(UsageError, match=r"labels.jsonl:2: `dimensions.crux` is too large; write at most 10"):
-        agreed(judged, labels=labels)
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({}, "name the labels, or another run, to compare the judge with"),
+        ({"labels": SECOND, "other_run": "x"}, "name the labels, or another run, to compare the judge with"),
+        ({"labels": SECOND, "tolerance": 5}, "tolerance is 5; write a number from 0 to 1"),
+        ({"labels": SECOND, "needed": 5}, "share is 5; write a number from 0 to 1"),
+        ({"labels": files["other"]}, "no question was judged on both sides: evaltrack-reference and"),
+        ({"labels": files["answers"]}, "no question was judged on both sides: evaltrack-reference and"),
+        ({"labels": files["bad"]}, "bad.jsonl:1: `dimensions.crux` is too large; write at most 10"),
+        ({"other_run": answer.run_id}, "was judged by the rubric answer, the other by reasoning"),
+        ({"other_run": unjudged.run_id}, "holds no verdict; evaluate with `judge=` first"),
+        ({"other_run": "nothing"}, "there is no MLflow run `nothing`"),
+    ]
+    for options, message in refused:
+        with pytest.raises(UsageError) as raised:
+            agreed(judged, **options)
+        assert message in str(raised.value)
 
 
 def test_the_command_line(judged: Judged, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -343,8 +309,15 @@ def test_the_command_line(judged: Judged, monkeypatch: pytest.MonkeyPatch, capsy
     for name in (*SCALES["reasoning"], *COUNTED["reasoning"], *LABELS["reasoning"]):
         assert f"\n{name} " in shown
     assert f"further apart than the tolerance: {len(gaps)}" in shown or not gaps
-    assert cli("judge", "agree", run) == 2
-    assert "Error: name the labels, or another run" in capsys.readouterr().err
+    asked = ("judge", "agree", run, "--labels", SECOND, "--tolerance", "0.02")
+    assert cli(*asked) == 0
+    shown = capsys.readouterr().out
+    within = agreed(judged, labels=SECOND, tolerance=0.02).within
+    assert within.share is not None
+    said = f"{round(30 * within.share)} of 30 responses ({100 * within.share:.1f} %) lie within it, all have to"
+    assert f"agree within the tolerance of 0.02: no; {said}" in shown
+    assert cli(*asked, "--share", "0.1", "--output", "json") == 0
+    assert json.loads(capsys.readouterr().out)["within"]["agree"]
 
 
 Z = 1.959963984540054
@@ -427,24 +400,56 @@ def test_a_second_replay_costs_nothing(store_uri: str, tmp_path: Path) -> None:
     assert len(children(store_uri, run.run_id)) == 3
 
 
-def test_without_a_cache_every_verdict_is_paid_for(store_uri: str, tmp_path: Path) -> None:
-    with serving(behaviour=graded()) as server:
-        run = judged_run(tmp_path, store_uri, verdict_cache=False)
-        for _ in range(2):
-            replay_judge(run.run_id, times=1, tracking_uri=store_uri)
-    assert server.calls == 6
+GradesByText = dict[str, list[float]]
 
 
-def test_a_change_of_tier_is_counted(store_uri: str, tmp_path: Path) -> None:
-    with serving(behaviour=graded({"Answer a.": [7, 6.9], "Answer b.": [5, 4.9], "Answer c.": [9, 9.1]})):
-        run = judged_run(tmp_path, store_uri, ("Answer a.", "Answer b.", "Answer c."))
-        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
-    assert [(row.tier, row.tiers_again, row.changed) for row in made.rows] == [
-        (3, (2,), True),
-        (2, (1,), True),
-        (3, (3,), False),
-    ]
-    assert made.num_changed == 2
+@pytest.mark.parametrize(
+    ("behaviour", "grades", "settings", "times", "rows", "changed"),
+    [
+        pytest.param(
+            *(graded, {"Answer a.": [7, 6.9], "Answer b.": [5, 4.9], "Answer c.": [9, 9.1]}, {}, 1),
+            *([(70, (69,), (2,)), (50, (49,), (1,)), (90, (91,), (3,))], 2),
+            id="other tiers",
+        ),
+        pytest.param(
+            *(scored, {"Answer a.": [0.8, 0.85, 0.7], "Answer b.": [0.5, 0.5, 0.5]}, {"rubric": "answer"}, 2),
+            *([(0.8, (0.85, 0.7), (None, None)), (0.5, (0.5, 0.5), (None, None))], 1),
+            id="answers",
+        ),
+        pytest.param(
+            *(graded, {"Answer a.": [8, 8.6, 8.2, 8.1, 8.3]}, {"trials": 3}, 2, [(80, (81, 83), (3, 3))], 0),
+            id="of trials the one response that is kept",
+        ),
+        pytest.param(
+            *(graded, {"Answer a.": [7, 7.4, 7.2, 7.8]}, {"judge": [JUDGE, "openai:gpt-4o"]}, 1),
+            *([(72, (75,), (3,))], 0),
+            id="a panel",
+        ),
+        pytest.param(
+            *(graded, {"Answer a.": [7, 7.2]}, {"verdict_cache": False}, 1, [(70, (72,), (3,))], 0),
+            id="without a cache",
+        ),
+    ],
+)
+def test_each_response_is_judged_again(
+    store_uri: str,
+    tmp_path: Path,
+    behaviour: Callable[[GradesByText], Behaviour],
+    grades: GradesByText,
+    settings: dict[str, Any],
+    times: int,
+    rows: list[Any],
+    changed: int,
+) -> None:
+    with serving(behaviour=behaviour(grades)) as server:
+        run = judged_run(tmp_path, store_uri, tuple(grades), **settings)
+        made = replay_judge(run.run_id, times=times, tracking_uri=store_uri)
+        assert server.calls == sum(map(len, grades.values()))
+        assert [(row.score, row.again, row.tiers_again) for row in made.rows] == rows
+        assert (made.num_changed, made.judge) == (changed, run.signature.judge)
+        replay_judge(run.run_id, times=times, tracking_uri=store_uri)
+        again = 0 if settings.get("verdict_cache", True) else times * len(rows)
+        assert server.calls == sum(map(len, grades.values())) + again
 
 
 def test_a_verdict_that_failed_is_counted_and_in_no_number(store_uri: str, tmp_path: Path) -> None:
@@ -477,15 +482,6 @@ def test_rows_without_a_score_are_left_out(store_uri: str, tmp_path: Path) -> No
     assert ([row.id for row in made.rows], made.left_out) == (["a"], 2)
 
 
-def test_answers_are_judged_again_too(store_uri: str, tmp_path: Path) -> None:
-    with serving(behaviour=scored({"Answer a.": [0.8, 0.85, 0.7], "Answer b.": [0.5, 0.5, 0.5]})):
-        run = judged_run(tmp_path, store_uri, rubric="answer")
-        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
-    assert (made.score, made.share_within, made.num_changed) == ("overall_score", 3 / 4, 1)
-    assert [row.tier for row in made.rows] == [None, None]
-    assert made.noise == pytest.approx(Z * sqrt(2 * 0.0175 / 3 / 2**2))
-
-
 def test_what_the_judge_does_not_decide_is_no_change(store_uri: str, tmp_path: Path) -> None:
     golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_tools=["search"])
     with serving(behaviour=scored({"Answer a.": [0.9]})):
@@ -493,15 +489,6 @@ def test_what_the_judge_does_not_decide_is_no_change(store_uri: str, tmp_path: P
         made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
     assert [row["passed"] for row in run.rows] == [False]
     assert (made.num_changed, made.noise) == (0, 0)
-
-
-def test_of_trials_the_one_response_that_is_kept_is_judged(store_uri: str, tmp_path: Path) -> None:
-    with serving(behaviour=graded({"Answer a.": [8, 8.6, 8.2, 8.1, 8.3]})) as server:
-        run = judged_run(tmp_path, store_uri, ("Answer a.",), trials=3)
-        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
-    assert server.calls == 5
-    assert [row["reasoning_score"] for row in run.rows] == [pytest.approx((80 + 86 + 82) / 3)]
-    assert [(row.score, row.again) for row in made.rows] == [(80, (81, 83))]
 
 
 def test_the_weights_of_the_run_make_the_scores(store_uri: str, tmp_path: Path) -> None:
@@ -516,15 +503,6 @@ def test_the_weights_of_the_run_make_the_scores(store_uri: str, tmp_path: Path) 
     assert [(row.score, row.again) for row in made.rows] == [(80, (90,))]
 
 
-def test_a_panel_is_asked_again_as_a_panel(store_uri: str, tmp_path: Path) -> None:
-    with serving(behaviour=graded({"Answer a.": [7, 7.4, 7.2, 7.8]})) as server:
-        run = judged_run(tmp_path, store_uri, ("Answer a.",), judge=[JUDGE, "openai:gpt-4o"])
-        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
-    assert server.calls == 4
-    assert made.judge == "openai:gpt-4o-mini+openai:gpt-4o"
-    assert [(row.score, row.again) for row in made.rows] == [(72, (75,))]
-
-
 REPLAYED_BY_FUNCTION = (
     "given = iter([0.5, 0.9, 0.7])\ndef judge(question, response):\n    return {'overall_score': next(given)}\n"
 )
@@ -537,38 +515,24 @@ def test_a_function_of_ones_own_can_be_asked_again(store_uri: str, tmp_path: Pat
     assert [(row.score, row.again) for row in made.rows] == [(0.5, (0.5, 0.9))]  # a new process begins anew
 
 
-def test_recorded_verdicts_of_a_model_are_refused_too(store_uri: str, tmp_path: Path) -> None:
+def test_a_run_with_no_judge_to_ask_again_is_refused(store_uri: str, tmp_path: Path) -> None:
     labels = labels_file(tmp_path / "labels.jsonl", [{"id": "a", "overall_score": 0.5}], judge="openai:gpt-4o")
-    run = judged_run(tmp_path, store_uri, ("Answer a.",), judge=f"recorded:{labels}", rubric="answer")
-    with serving(scored_reply(1)) as server, pytest.raises(UsageError, match="recorded verdicts cannot be replayed"):
-        replay_judge(run.run_id, tracking_uri=store_uri)
-    assert server.calls == 0
-    assert children(store_uri, run.run_id) == []
-
-
-def test_another_prompt_is_refused(store_uri: str, tmp_path: Path) -> None:
-    with serving(behaviour=graded()) as server:
-        run = judged_run(tmp_path, store_uri)
-        older = run.signature.model_copy(update={"judge_prompt": "0123456789abcdef"})
-        mlflow.MlflowClient(store_uri).set_tag(run.run_id, "evaltrack.signature", older.model_dump_json())
-        with pytest.raises(UsageError) as refused:
-            replay_judge(run.run_id, tracking_uri=store_uri)
-    assert server.calls == 2
-    prompt = run.signature.judge_prompt
-    assert str(refused.value) == f"the judge's prompt was 0123456789abcdef and is {prompt}; evaluate again"
-
-
-def test_a_run_that_nobody_judged_is_refused(store_uri: str, tmp_path: Path) -> None:
+    recorded = judged_run(tmp_path, store_uri, ("Answer a.",), judge=f"recorded:{labels}", rubric="answer")
     golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_chunks=["x"])
-    run = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
-    with pytest.raises(UsageError, match="holds no judged response; evaluate with `judge=` first"):
-        replay_judge(run.run_id, tracking_uri=store_uri)
-    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
-        replay_judge("nothing", tracking_uri=store_uri)
-    with mlflow.start_run() as foreign:
-        pass
-    with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):
-        replay_judge(foreign.info.run_id, tracking_uri=store_uri)
+    unjudged = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
+    with serving(behaviour=graded()) as server:
+        other = judged_run(tmp_path, store_uri)
+        older = other.signature.model_copy(update={"judge_prompt": "0123456789abcdef"})
+        mlflow.MlflowClient(store_uri).set_tag(other.run_id, "evaltrack.signature", older.model_dump_json())
+        for run_id, message in {
+            recorded.run_id: "recorded verdicts cannot be replayed",
+            unjudged.run_id: "holds no judged response; evaluate with `judge=` first",
+            other.run_id: f"prompt was 0123456789abcdef and is {other.signature.judge_prompt}; evaluate again",
+        }.items():
+            with pytest.raises(UsageError, match=re.escape(message)):
+                replay_judge(run_id, tracking_uri=store_uri)
+            assert children(store_uri, run_id) == []
+    assert server.calls == 2
 
 
 def test_what_stands_in_the_way_is_named(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

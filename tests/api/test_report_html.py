@@ -10,7 +10,7 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, compare_runs, report_html, resume_run, run_eval
-from evaltrack.api.accept_question import accept_question
+from evaltrack.api.judges import accept_question
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.result import RunResult as Result

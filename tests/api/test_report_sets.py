@@ -6,12 +6,12 @@ import mlflow
 import pytest
 
 from evaltrack.api.report_sets import WORST, report_sets, run_ids_of
-from evaltrack.api.run_sets import run_sets
+from evaltrack.api.run_several import run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.result import SetResults
 from evaltrack.tracking.parents import KIND_TAG
-from tests.api.test_run_sets import write
+from tests.api.test_run_several import write
 from tests.report.test_html import ATTRIBUTES, TAGS, Page
 
 EVIL = "<i>a b&"

@@ -48,12 +48,6 @@ def test_a_baseline_of_ones_own_stays(store_uri: str, tmp_path: Path) -> None:
     assert get_baseline("travel").run_id == whole
 
 
-def test_an_installation_without_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(evaltrack, "__file__", str(tmp_path / "evaltrack/__init__.py"))
-    with pytest.raises(UsageError, match="install evaltrack from a wheel again"):
-        demo_golden()
-
-
 def test_the_wheel_brings_it(tmp_path: Path) -> None:
     build = "import hatchling.build, sys; print(hatchling.build.build_wheel(sys.argv[1]))"
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}

@@ -15,7 +15,7 @@ from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from tests import warm
 from tests.api.test_evaluate import golden
-from tests.cli.test_output import code
+from tests.cli.test_commands import code
 from tests.small_targets import good, worse
 
 NUMBERS = {"stdout": 1, "stderr": 2}

@@ -26,7 +26,7 @@ from evaltrack.tracking.traces import read_counts
 from tests import warm
 from tests.api.test_evaluate import golden
 from tests.attacks.test_outputs import ended, recorded
-from tests.cli.test_output import code
+from tests.cli.test_commands import code
 from tests.small_targets import good, worse
 
 NEEDED = 3

@@ -14,7 +14,7 @@ import mlflow
 import pytest
 
 from evaltrack import run_eval, run_sweep
-from evaltrack.api.run_sets import run_sets
+from evaltrack.api.run_several import run_sets
 from evaltrack.report.run_text import run_note
 from evaltrack.tracking.baselines import get_baseline, set_baseline
 from evaltrack.tracking.reader import find_evaluation

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evaltrack.api.report_sets import report_sets
-from evaltrack.api.run_sets import run_sets
-from tests.api.test_run_sets import write
+from evaltrack.api.run_several import run_sets
+from tests.api.test_run_several import write
 
 from .conftest import Open, own_places
 from .pages import apart, audit, sideways, watch

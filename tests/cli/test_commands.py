@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
+import io
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -15,8 +16,10 @@ import mlflow
 import pytest
 
 from evaltrack import __version__
-from evaltrack.cli import COMMANDS, SELDOM, _run, cli, main
+from evaltrack.cli import COMMANDS, _run, cli, main
+from evaltrack.cli.output import TEXT_ESCAPES
 from evaltrack.errors import Guide
+from tests.api.test_evaluate import golden
 from tests.conftest import evaltrack, few_questions
 from tests.warm import WarmProcess
 
@@ -154,17 +157,6 @@ def test_the_short_help_in_the_table_is_the_commands_own(name: str) -> None:
     assert cli.get_command(click.Context(cli), name) is command
 
 
-def test_the_command_line_seldom_looks_for_rings_of_objects(capsys: pytest.CaptureFixture[str]) -> None:
-    before = gc.get_threshold()
-    try:
-        with pytest.raises(SystemExit):
-            main(["--version"])
-        assert gc.get_threshold()[0] == SELDOM[0]
-    finally:
-        gc.set_threshold(*before)
-    assert capsys.readouterr().out
-
-
 def test_a_shell_completes_commands_and_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,3 +207,36 @@ def test_doctor_tells_of_a_package_of_the_same_name(
     assert ("evaltrack 2.0 of another project is installed" in said) == bool(code)
     assert ("pip uninstall -y evaltrack mlflow-evaltrack" in said) == bool(code)
     assert "can be written to" in said
+
+
+def code(*arguments: str | Path) -> int:
+    """The exit code of the command line."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(map(str, arguments)))
+    found = ended.value.code
+    assert isinstance(found, int)
+    return found
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    word = "Москва \N{GRINNING FACE} é"
+    path = golden(tmp_path, [{"id": word, "question": f"{word}?", "expected_chunks": ["a"], "domain": word}])
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    assert code("run", path, "-t", "python:tests.small_targets:worse", "--output", "json") == 0
+    printed = json.loads(written.getvalue().decode(encoding))
+    assert printed["rows"][0]["id"] == word
+
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    assert code("run", path, "-t", "python:tests.small_targets:nothing") == 0
+    assert "?????? ?" in written.getvalue().decode(encoding)
+
+
+def test_a_sign_that_cannot_be_written_is_one_of_ascii() -> None:
+    assert "−0.053 → ≈ 0 ✕ Я".encode("ascii", TEXT_ESCAPES) == b"-0.053 -> ~ 0 x ?"
+    with pytest.raises(UnicodeDecodeError):
+        b"\xff".decode("ascii", TEXT_ESCAPES)

@@ -16,7 +16,7 @@ import pytest
 
 import evaltrack.targets.bm25
 from evaltrack import run_eval
-from evaltrack.api.lint_golden import lint_golden
+from evaltrack.api.golden_sets import lint_golden
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.reader import open_golden

@@ -12,7 +12,7 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, load_run, run_eval, write_golden
-from evaltrack.api.run_sets import run_sets
+from evaltrack.api.run_several import run_sets
 from evaltrack.tracking.runs import PROGRESS_SECONDS, PROGRESS_TAG, ProgressTag
 from evaltrack.tracking.store import connect
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from evaltrack.cli import _run, cli
-from evaltrack.cli.schema import settings_schema
+from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from evaltrack.report.schemas import made_schemas
 from tests.conftest import REPO, few_questions
@@ -20,7 +18,7 @@ from tests.judging import recordings
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 
 GOLDEN = REPO / "golden"
-SCHEMAS = {**made_schemas(), "settings": settings_schema(cli)}
+SCHEMAS = made_schemas()
 
 
 def valid(name: str, value: object) -> bool:
@@ -99,19 +97,6 @@ def test_recorded_lines_are_valid_where_the_readers_take_them(
         return True
 
     assert (valid(kind, line), read()) == (right, right)
-
-
-@pytest.mark.parametrize(("settings", "right"), CASES["settings_are_valid_where_they_are_read"])
-def test_settings_are_valid_where_they_are_read(settings: str, right: bool) -> None:
-    assert valid("settings", tomllib.loads(settings)) == right
-
-
-def test_settings_of_projects_are_valid(tmp_path: Path) -> None:
-    own = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["evaltrack"]
-    assert valid("settings", own)
-    assert _run(["init", str(tmp_path)]) == 0
-    text = (tmp_path / "evaltrack.toml").read_text(encoding="utf-8")
-    assert valid("settings", tomllib.loads(text))
 
 
 def test_a_schema_is_printed_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,8 +198,8 @@ def test_outputs_about_golden_sets_are_valid(
 
 
 def test_an_output_that_lacks_a_field_or_holds_another_is_found() -> None:
-    size = {"path": "a", "bytes": 1, "verdicts": None, "problem": None}
-    assert problems("cache", size) == []
-    assert problems("cache", {**size, "colour": "red"}) != []
-    assert problems("cache", {"path": "a"}) != []
-    assert valid("cache", {**size, "of_a_later_version": 1})
+    chunks = {"project": "a", "folder": "b", "num_chunks": 0, "documents": []}
+    assert problems("index", chunks) == []
+    assert problems("index", {**chunks, "colour": "red"}) != []
+    assert problems("index", {"project": "a"}) != []
+    assert valid("index", {**chunks, "of_a_later_version": 1})

@@ -1,43 +1,210 @@
-"""Evaluates several configurations on one golden set, each as one MLflow run below a parent run."""
+"""Evaluates several golden sets, or several configurations, each as one MLflow run below a parent run."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from evaltrack.api.compare_sides import side_of_run
-from evaltrack.api.evaluate import SeveralRuns, check_evaluation
+from evaltrack.api.evaluate import check_evaluation, evaluate_plan
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.report_html import stored_result
+from evaltrack.api.run_eval import chosen_settings
 from evaltrack.compare.ranking import Contender, Leaderboard, ReferenceKind, rank
-from evaltrack.errors import UsageError
+from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.loop import Progress
-from evaltrack.evaluation.plan import planned
-from evaltrack.evaluation.result import RunResult, SweepResult
+from evaltrack.evaluation.plan import Plan, check_measurable, named_target, planned
+from evaltrack.evaluation.result import RunResult, SetResults, SweepResult
 from evaltrack.evaluation.resume import AUTO, is_resumable
+from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, read_sweep
+from evaltrack.golden.reader import open_golden
+from evaltrack.judges import judge_names
+from evaltrack.judges.own_scores import Functions
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
+from evaltrack.report.run_text import with_own_note
+from evaltrack.report.sets import sets_note
 from evaltrack.system.processes import Stop
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
     SWEEP_TAG,
     Child,
+    Kind,
     end_child,
+    end_parent,
     find_children,
     find_unfinished,
     log_leaderboard,
+    name_children,
     open_parent,
     reopen_sweep,
 )
 from evaltrack.tracking.reader import find_evaluation, resolve_run
-from evaltrack.tracking.runs import OpenRun, Place
+from evaltrack.tracking.runs import OpenRun, Place, Status
+from evaltrack.tracking.server_retries import few_retries
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
+
+if TYPE_CHECKING:
+    from evaltrack.options import EvaluationOptions
+
+
+@dataclass
+class SeveralRuns:
+    """Evaluations below one parent run, which ends even after an error. `labels` names them in their order."""
+
+    store: Store
+    parent: OpenRun
+    kind: Kind
+    labels: Sequence[str]
+    say: Callable[[str], object]
+    results: list[RunResult] = field(default_factory=list)
+
+    @property
+    def link(self) -> str | None:
+        """The address of the parent run."""
+        return self.store.run_link(self.parent.experiment_id, self.parent.run_id)
+
+    def evaluate(self, plan: Plan, progress: Progress, place: Place, resume: str | None = None, **retry: bool) -> None:
+        """Evaluate the next one, as `evaluate_plan` does."""
+        done = len(self.results)
+        self.say(f"{self.labels[done]} ({done + 1} of {len(self.labels)})")
+        self.results.append(evaluate_plan(plan, self.store, resume, progress=progress, place=place, **retry))
+        name_children(self.store, self.parent, self._ids)
+
+    @property
+    def _ids(self) -> list[str]:
+        return [result.run_id for result in self.results]
+
+    @contextmanager
+    def ended(self, note: Callable[[], str], placed: Callable[[BaseException], str]) -> Iterator[None]:
+        """End the parent with a note if an evaluation raises and the store still answers.
+
+        The error is raised with the message that `placed` returns.
+        """
+        try:
+            yield
+        except BaseException as error:
+            with suppress(EvaltrackError), few_retries():
+                self.end("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED", note())
+            if type(error) in (KeyboardInterrupt, TrackingError, UsageError):
+                raise type(error)(placed(error)) from None
+            raise
+
+    def end(self, status: Status, note: str) -> None:
+        """End the parent with a note on its runs."""
+        end_parent(self.store, self.parent, status, self._ids, note, self.kind)
+
+
+OF_ONE_SET = ("evaluation_json", "only_failed")
+"""Settings that apply to a single golden set."""
+
+
+def run_sets(
+    golden_paths: Sequence[str | os.PathLike[str]],
+    *,
+    target: str | Callable[..., Any] | None = None,
+    tracking_uri: str | None = None,
+    ui_url: str | None = None,
+    progress: ProgressChoice = None,
+    say: Callable[[str], object] = lambda _: None,
+    **settings: Unpack[EvaluationOptions],
+) -> SetResults:
+    """Evaluate a target on several golden sets, each as one MLflow run below a parent run that summarizes them.
+
+    All sets are checked before the first question. A set with no measured question is FAILED, and the others are
+    evaluated all the same.
+
+    Args:
+        golden_paths: `.jsonl` or `.json` golden sets with different names.
+        target: As in `run_eval`; ``"auto"`` gives each set its own default target.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        progress: Receives the progress of each set; otherwise as in `run_eval`.
+        say: Receives the path of each set before its evaluation.
+        **settings: As in `run_eval`, except `only_failed` and `evaluation_json`, which apply to a single set.
+            `run_name` is the name of the parent, and the first part of the names of its children.
+
+    Raises:
+        UsageError: any golden set, the target, a judge or a setting is wrong; nothing was run.
+        TrackingError: the MLflow store is out of reach, or lost what was written.
+        KeyboardInterrupt: it was interrupted. The sets before are finished; the current one is KILLED and holds the
+            finished rows.
+    """
+    paths = [os.fspath(each) for each in golden_paths]
+    _, target, config, functions = chosen_settings("", target, settings)
+    _check(paths, config, target)
+    store = connect(tracking_uri, ui_url)
+    plans = _plans(paths, config, target, functions, tracking_uri)
+    with shown_progress(progress) as bar, closing(plans):
+        first = next(plans)  # the parent is opened after all checks
+        name = config.run_name or f"{len(paths)} golden sets"
+        parent = open_parent(store, config.experiment, name, "golden sets", config.tag)
+        runs = SeveralRuns(store, parent, "golden sets", paths, say)
+
+        def made() -> SetResults:
+            return SetResults(parent.run_id, parent.experiment_id, tuple(runs.results), runs.link, store.serve_command)
+
+        def placed(error: BaseException) -> str:
+            left, words = paths[len(runs.results) :], str(error) or "stopped"
+            words = f"{left[0]}: {words}" if left else words
+            return f"{words}; not evaluated: {', '.join(left[1:])}" if left[1:] else words
+
+        with runs.ended(lambda: sets_note(made()), placed):
+            for plan in chain([first], plans):
+                runs.evaluate(plan, bar, Place(parent))
+            runs.end(made().status, with_own_note(config.note, sets_note(made())))
+    return made()
+
+
+def _plans(
+    paths: Sequence[str],
+    settings: EvaluationConfig,
+    target: str | Callable[..., Any] | None,
+    functions: Functions,
+    store_uri: str | None,
+) -> Generator[Plan]:
+    """Yield the opened plan of each set. Its run is named after `run_name` and the set."""
+    for path in paths:
+        own = settings.with_(run_name=f"{settings.run_name} {Path(path).stem}" if settings.run_name else "")
+        with planned(path, own, target, own.selection, functions=functions, store_uri=store_uri) as plan:
+            yield plan
+
+
+def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
+    """Report all problems of all sets in one error."""
+    if not paths:
+        raise UsageError("no golden set was named; name at least one .jsonl or .json file")
+    for name in OF_ONE_SET:
+        if getattr(settings, name):
+            raise UsageError(f"`{name}={getattr(settings, name)}`: needs a single golden set; name only that one")
+    names = Counter(Path(path).stem for path in paths)
+    problems, guides = [], []
+    for name, times in names.items():
+        if times > 1:
+            same = ", ".join(path for path in paths if Path(path).stem == name)
+            problems.append(f"{same}: {times} golden sets are called `{name}`; rename one, or name it once")
+    for path in dict.fromkeys(paths):
+        check_evaluation(path, settings, target)
+        try:
+            golden = open_golden(path, settings.selection)
+            if not target:
+                named_target(None, golden, settings)[0].close()
+            check_measurable(golden, settings, judge_names(settings.judge))
+        except UsageError as error:
+            problems.extend(error.problems if isinstance(error, GoldenError | BadLinesError) else [str(error)])
+            guides.append(error.guide)
+    if problems:
+        raise GoldenError(list(dict.fromkeys(problems)), guide=next(filter(None, guides), None))
+
 
 Sweep = str | os.PathLike[str] | Mapping[str, Any]
 

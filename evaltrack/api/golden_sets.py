@@ -1,0 +1,318 @@
+"""Checks golden sets, adds questions to them, and anchors what they expect by quotations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evaltrack.errors import GoldenError, UsageError
+from evaltrack.evaluation.settings import EvaluationConfig
+from evaltrack.evaluation.settings_sources import read_settings, settings_of
+from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
+from evaltrack.golden.file import digest_of, is_empty_file, only_writer, read_objects, write_objects
+from evaltrack.golden.findings import RULES, Entry, Finding, Library, finding_of_set
+from evaltrack.golden.lines import checked_question
+from evaltrack.golden.lint_expectations import check_expectations, check_ids, check_negatives
+from evaltrack.golden.lint_questions import check_questions, check_size
+from evaltrack.golden.quotes import QuoteChooser
+from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.golden.words import text_key
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.records import Question
+from evaltrack.records.config import did_you_mean
+
+if TYPE_CHECKING:
+    from evaltrack.targets.bm25 import Bm25Target
+
+
+def lint_golden(
+    path: str | os.PathLike[str],
+    corpus: str | os.PathLike[str] | None = None,
+    *,
+    target: str | None = None,
+    ignore: Collection[str] = (),
+) -> list[Finding]:
+    """Check every line of a golden set, the questions against each other, and the expected sources against a corpus.
+
+    Args:
+        path: A `.jsonl` or `.json` golden set.
+        corpus: Folder of pages that must hold the expected sources. None takes `corpus` under ``[golden.lint]`` in the
+            settings file; else `corpus/<name of the set>` next to the file, or the folders of its domains in `corpus/`,
+            if they exist; else the corpus of the ``bm25:`` target of the settings.
+        target: ``bm25:DIR`` or ``bm25:DIR?by=domain``, whose index must hold the expected sources, instead of a corpus.
+        ignore: Codes of `evaltrack.golden.findings.RULES` that are not reported.
+
+    Returns:
+        The findings in the order of their lines, then those about the whole set. If lines are bad, only these.
+
+    Raises:
+        UsageError: the corpus or the target cannot be read, or a code is unknown.
+    """
+    codes = RULES.keys() - {"bad-line"}
+    for code in ignore:
+        if code not in codes:
+            raise UsageError(f"`ignore={shown_text(code)}`: no such code to ignore; {did_you_mean(code, codes)}")
+    try:
+        checked = open_golden(path, drafts=True)
+    except GoldenError as error:
+        findings = list(_bad_lines(str(Path(path)), error))
+    else:
+        findings = list(_findings(checked, libraries(checked.path, checked.stats.domains, corpus, target)))
+    reported = (finding for finding in findings if finding.code not in ignore)
+    return sorted(reported, key=lambda finding: (finding.line is None, finding.line or 0))
+
+
+def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
+    """Yield a finding for each problem of a set that cannot be read."""
+    for place, problem in enumerate(error.problems):
+        line = error.lines[place] if error.lines else None
+        prefix = f"{file}: " if line is None else f"{file}:{line}: "
+        message, _, cure = problem[len(prefix) :].partition("; ")
+        yield finding_of_set(file, "bad-line", message, cure or "correct it", line)
+
+
+def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:
+    entries = all_entries(checked)
+    yield from check_questions(entries)
+    for library, index in found:
+        part = library.entries(entries)
+        yield from check_expectations(part, library)
+        negatives = [entry for entry in part if entry.question.negative]
+        if negatives and (index := index or index_of(library)):
+            yield from check_negatives(_best(negatives, index), library)
+    file, stats = str(checked.path), checked.stats
+    if not found and stats.questions > stats.judged_only:
+        message = "there is no corpus next to the file, so expected sources are not checked"
+        yield finding_of_set(file, "no-corpus", message, "name the folder of its pages (`corpus=`)")
+    yield from check_size(file, stats)
+
+
+def all_entries(checked: GoldenSet) -> list[Entry]:
+    """Return the questions of a set with their lines."""
+    return [Entry(str(checked.path), *numbered) for numbered in checked.numbered()]
+
+
+def libraries(
+    path: Path, domains: Iterable[str], corpus: str | os.PathLike[str] | None, target: str | None = None
+) -> list[tuple[Library, Bm25Target | None]]:
+    """Return the chunks to compare the questions of the domains with, and the index of a target.
+
+    `lint_golden` describes the arguments.
+
+    Raises:
+        UsageError: the corpus or the target cannot be read, both are named, or the target does not list its chunks.
+    """
+    if corpus is not None and target is not None:
+        raise UsageError("`corpus=` and `target=` are both named; leave one out")
+    names = frozenset(domains)
+    if target is not None:
+        return list(_indexed(target, names))
+    corpus = corpus or read_settings().get("golden", {}).get("lint", {}).get("corpus")
+    folders = list(_folders(path, names, Path(corpus) if corpus else None))
+    usual = "" if folders else settings_of(EvaluationConfig, {}).target
+    if usual.startswith("bm25:"):
+        return list(_indexed(usual, names))
+    return [(Library(str(folder), tuple(read_corpus(folder)), covered), None) for folder, covered in folders]
+
+
+def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm25Target]]:
+    """Yield the chunks of a target's index, or of its indexes by domain, with the index."""
+    from evaltrack.targets import open_target
+    from evaltrack.targets.bm25 import Bm25ByDomain, Bm25Target
+
+    if not target.startswith("bm25:"):
+        cure = "write bm25:DIR, or name a folder with `corpus=`"
+        raise UsageError(f"target {shown_text(target)} does not say what is in its index; {cure}")
+    index = open_target(target)
+    if isinstance(index, Bm25Target):
+        yield Library(shown_text(target), tuple(index.chunks), domains), index
+    elif isinstance(index, Bm25ByDomain):
+        if missing := sorted(domains - index.indexes.keys()):
+            raise UsageError(f"target {shown_text(target)} has no folder for the domain {missing[0]}; add it")
+        for domain in sorted(domains):
+            part = index.indexes[domain]
+            yield Library(f"{shown_text(target)} ({domain})", tuple(part.chunks), frozenset({domain})), part
+
+
+def index_of(library: Library) -> Bm25Target | None:
+    """Return a BM25 index of a corpus; None if the corpus holds no words."""
+    from evaltrack.targets.bm25 import Bm25Target, EmptyIndexError
+
+    try:
+        return Bm25Target(list(library.chunks))
+    except EmptyIndexError:
+        return None
+
+
+def _best(negatives: Sequence[Entry], index: Bm25Target) -> Iterator[tuple[Entry, Chunk]]:
+    """Yield each negative that the target would not decline, with the chunk that ranks first."""
+    for entry in negatives:
+        for chunk, score in index.search(entry.question.question, 1):
+            if score >= index.floor:
+                yield entry, chunk
+
+
+def _folders(path: Path, domains: frozenset[str], corpus: Path | None) -> Iterator[tuple[Path, frozenset[str]]]:
+    """Yield the named folder of pages, or the folders next to a set, each with the domains that it covers."""
+    folder = corpus or path.parent / "corpus" / path.stem
+    if corpus or folder.is_dir():
+        yield folder, domains
+    else:
+        folders = domain_folders(folder.parent, domains)
+        yield from ((folders[domain], frozenset({domain})) for domain in sorted(domains & folders.keys()))
+
+
+def add_question(
+    path: str | os.PathLike[str],
+    *,
+    corpus: str | os.PathLike[str] | None = None,
+    **fields: object,
+) -> Question:
+    """Add a question to a golden set. The set is made if it is missing.
+
+    Args:
+        path: A `.jsonl` or `.json` golden set.
+        corpus: As in `lint_golden`. If there is a corpus, it must hold what the question expects, unless the question
+            is a draft.
+        fields: The fields of a golden line: `question`, `expected_chunks`, `expected_answer`, ... None values are left
+            out. Without an `id` the question gets one more than the largest whole-number id.
+
+    Raises:
+        UsageError: a field is wrong, the corpus does not hold what is expected, or the set has a question with this id
+            or this text.
+        GoldenError: lines of the set are bad, or it cannot be written.
+    """
+    domain = str(fields.get("domain") or Path(path).stem)
+    question = checked_question({"id": "new", "domain": domain} | _given(fields))
+    if isinstance(question, Question) and question.expected and not question.draft:
+        for library, _ in libraries(Path(path), [domain], corpus):
+            if missing := list(check_ids([Entry(str(path), 0, 0, question)], library)):
+                cure = "or add it as a draft (`draft=True`)"
+                raise UsageError("\n".join(f"{each.message}; {each.cure}, {cure}" for each in missing))
+    (made,) = _added(Path(path), [fields], repeats_allowed=False)
+    return made
+
+
+def add_questions(path: str | os.PathLike[str], lines: Iterable[Mapping[str, object]]) -> list[Question]:
+    """Add several questions in one write. Questions whose text the set already has are left out.
+
+    Raises:
+        UsageError: a field is wrong, or the set has a question with this id.
+        GoldenError: lines of the set are bad, or it cannot be written.
+    """
+    return _added(Path(path), lines, repeats_allowed=True)
+
+
+def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed: bool) -> list[Question]:
+    if path.suffix not in (".jsonl", ".json"):
+        raise UsageError(f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)")
+    added: list[tuple[Question, Mapping[str, object]]] = []
+    with only_writer(path):  # two processes that add at once would take the same id
+        digest, is_empty = digest_of(path), is_empty_file(path)
+        questions = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
+        texts = {text_key(text): key for key, text in questions.items()}
+        for fields in lines:
+            line = {"id": _next_id(questions)} | _given(fields)
+            question = checked_question({"domain": path.stem} | line)
+            if not isinstance(question, Question):
+                raise UsageError("; ".join(question))
+            if question.id in questions:
+                raise UsageError(f"{path} has a question `{question.id}`; give another `id=`")
+            if (other := texts.get(text_key(question.question))) is None:
+                questions[question.id], texts[text_key(question.question)] = question.question, question.id
+                added.append((question, line))
+            elif not repeats_allowed:
+                raise UsageError(f"question `{other}` of {path} asks the same; reword one of them")
+        if added:
+            objects = [] if is_empty else read_objects(path)
+            write_objects(path, [*objects, *(line for _, line in added)], digest)
+    return [question for question, _ in added]
+
+
+def _given(fields: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _next_id(ids: Iterable[str]) -> int:
+    """Return one more than the largest whole-number id; 1 if there is none."""
+    return 1 + max((int(key) for key in ids if key.isascii() and key.isdigit() and len(key) < 16), default=0)
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The quotation chosen for one expected chunk of a question. `doubt` says why a person should check it."""
+
+    question: str
+    chunk: str
+    quote: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """The added quotations, and `(question, reason)` for each question with chunk ids that got none."""
+
+    anchors: Sequence[Anchor]
+    left: Sequence[tuple[str, str]]
+
+
+def anchor_golden(
+    path: str | os.PathLike[str],
+    corpus: str | os.PathLike[str] | None = None,
+    *,
+    target: str | None = None,
+    dry_run: bool = False,
+) -> Anchored:
+    """Add to `expected_passages` a quotation of each expected chunk of the questions that have ids but no passages.
+
+    A quotation consists of the sentences with the most words of the expected answer and the question. Sentences that
+    are in no other chunk are preferred. The ids stay, for targets that return no texts. A question that got
+    quotations counts as edited.
+
+    Args:
+        path: A `.jsonl` or `.json` golden set.
+        corpus: As in `lint_golden`.
+        target: As in `lint_golden`.
+        dry_run: True leaves the file unchanged.
+
+    Raises:
+        GoldenError: lines are bad, or the file cannot be written or was changed in the meantime.
+        UsageError: the corpus or the target cannot be read.
+    """
+    digest = digest_of(Path(path))
+    checked = open_golden(path, drafts=True)
+    objects = read_objects(checked.path)
+    entries = [
+        each for each in all_entries(checked) if each.question.expected_chunks and not each.question.expected_passages
+    ]
+    anchors: list[Anchor] = []
+    left = {each.question.id: "no corpus has its expected chunks" for each in entries}
+    for library, _ in libraries(checked.path, checked.stats.domains, corpus, target):
+        chooser = QuoteChooser(library)
+        for entry in library.entries(entries):
+            chosen = _quotes(entry.question, library, chooser)
+            if isinstance(chosen, str):
+                left[entry.question.id] = chosen
+                continue
+            del left[entry.question.id]
+            anchors += chosen
+            passages = [{"quote": each.quote, "source": library.by_id[each.chunk].title} for each in chosen]
+            objects[entry.number]["expected_passages"] = passages
+    if anchors and not dry_run:
+        write_objects(checked.path, objects, digest)
+    return Anchored(anchors, list(left.items()))
+
+
+def _quotes(question: Question, library: Library, chooser: QuoteChooser) -> list[Anchor] | str:
+    """Return a quotation of each expected chunk, or the reason that there is none."""
+    anchors: list[Anchor] = []
+    for key in dict.fromkeys(question.expected_chunks or ()):
+        if key not in library.by_id:
+            return f"`{key}` is not in {library.name}"
+        if (choice := chooser.choose(library.by_id[key], question)) is None:
+            return f"`{key}` has no words"
+        anchors.append(Anchor(question.id, key, *choice))
+    return anchors
