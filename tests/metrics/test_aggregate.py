@@ -152,23 +152,17 @@ def test_a_group_that_only_failed_has_no_mean() -> None:
     assert whole.groups["a"] == {}
 
 
-@pytest.mark.parametrize("domain", ["easy", "medium", "hard"])
+@pytest.mark.parametrize("domain", ["easy", "medium", "hard", "domain-easy"])
 def test_a_domain_named_like_a_difficulty_is_renamed(domain: str) -> None:
     whole = summary(
         row(question(domain=domain, difficulty="easy"), Response(sources=chunks("a", "b"))),
-        row(question(domain="travel", difficulty="easy"), Response(sources=())),
+        row(question(domain="easy"), Response(sources=())),
     )
-    assert set(whole.groups) == {"easy", "travel", f"domain-{domain}"}
-    assert whole.groups["easy"]["recall_at_k"] == (0.5, 2)
-    assert whole.groups[f"domain-{domain}"]["recall_at_k"] == (1, 1)
-
-
-def test_two_domains_are_never_one_group() -> None:
-    whole = summary(
-        row(question(domain="easy"), Response(sources=chunks("a", "b"))),
-        row(question(domain="domain-easy"), Response(sources=())),
-    )
-    assert sorted(means["recall_at_k"] for means in whole.groups.values()) == [(0, 1), (1, 1)]
+    renamed = {f"domain-{domain}", "domain-easy"}
+    assert set(whole.groups) == {"easy", *renamed}
+    assert whole.groups["easy"]["recall_at_k"] == (1, 1)
+    if len(renamed) == 2:
+        assert whole.groups[f"domain-{domain}"]["recall_at_k"] == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -251,22 +245,6 @@ def test_negatives_are_judged_and_in_no_judge_mean() -> None:
     assert (whole.totals["num_judged"], whole.totals["num_measured"], whole.by_judge) == (3, 3, {})
 
 
-def test_the_judges_tokens_are_another_ledger() -> None:
-    usage = Usage(prompt_tokens=900, completion_tokens=100)
-    reporting = Response(answer="Paris.", sources=chunks("a"), usage=usage)
-    rows = [
-        row(question(), reporting, [verdict(spent=70)], count=1000),
-        row(question(), HIT, panel(0.5, 0.9, spent=15), count=500),
-        row(question(), HIT, [verdict()]),
-        row(question()),
-    ]
-    spent, whole = ledger(*rows), summary(*rows)
-    assert (spent.totals["total_tokens"], spent.totals["judge_tokens"]) == (1500, 100)
-    assert spent.usage["judge"] == Usage(prompt_tokens=97, completion_tokens=3)
-    assert spent.usage["target"] == usage
-    assert (whole.metrics["num_tokens"], whole.counts["num_tokens"]) == (750, 2)
-
-
 def test_parts_of_tokens_are_counted_for_themselves() -> None:
     asked = Usage(prompt_tokens=900, completion_tokens=100, cached_tokens=640, reasoning_tokens=64)
     judged = Usage(prompt_tokens=50, completion_tokens=9, cached_tokens=32, reasoning_tokens=4)
@@ -319,11 +297,8 @@ def test_the_ledger_is_of_trials_and_the_summary_of_questions() -> None:
     spent, whole = ledger(*trials), summary(merge(trials))
     assert whole.totals["num_questions"] == whole.totals["num_measured"] == whole.totals["num_judged"] == 1
     assert (whole.totals["num_errors"], spent.totals["trial_errors"]) == (0, 1)
-    assert (spent.totals["total_tokens"], spent.totals["judge_tokens"], whole.metrics["num_tokens"]) == (
-        2000,
-        140,
-        1000,
-    )
+    assert (spent.totals["total_tokens"], spent.totals["judge_tokens"]) == (2000, 140)
+    assert (whole.metrics["num_tokens"], whole.counts["num_tokens"]) == (1000, 1)
     assert spent.seconds() == {"target_seconds.mean": 2, "target_seconds.p95": 2}
     assert (whole.metrics["pass_rate"], whole.counts["pass_rate"]) == (1, 1)
     assert not {"pass_at_n", "pass_hat_n", "flaky_rate"} & whole.metrics.keys()
@@ -350,11 +325,7 @@ def test_each_judge_of_a_panel_has_a_mean() -> None:
     )
     assert list(whole.by_judge.items()) == [("amy", (0.75, 2)), ("zoe", (0.625, 2))]
     assert (whole.metrics["judge_score"], whole.metrics["judge_spread"]) == (0.6875, 0.375)
-
-
-@pytest.mark.parametrize("verdicts", [[], [verdict()]])
-def test_one_judge_is_no_panel(verdicts: list[Verdict]) -> None:
-    assert summary(row(question(), HIT, verdicts)).by_judge == {}
+    assert summary(row(question(), HIT, [verdict()])).by_judge == {}
 
 
 @pytest.mark.parametrize("verdicts", [(), panel(0.0, 0.0)[:1]], ids=["none", "one of two"])

@@ -95,12 +95,7 @@ def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
     assert AFFECTED["k"] == depending_on("k") >= {"recall_at_k", "combined_score", "pass_rate", "flaky_rate"}
     assert AFFECTED["judge"] == AFFECTED["judge_prompt"] == depending_on("judge") >= {"negative_pass_rate", "h_count"}
     assert AFFECTED["weights"] == {"combined_score", "reasoning_score", "tier_0_share"}
-    assert AFFECTED["pass_threshold"] == {
-        "pass_rate",
-        "pass_at_n",
-        "pass_hat_n",
-        "flaky_rate",
-    }
+    assert AFFECTED["pass_threshold"] == {"pass_rate", "pass_at_n", "pass_hat_n", "flaky_rate"}
     assert "false_abstention_rate" not in depending_on("k") | depending_on("judge")
     assert not any(score.metric in depending_on("judge") for score in SCORES if not score.compared)
 
@@ -111,8 +106,6 @@ PLACES = {
     "compare/ranking.py": "what configurations are ranked by where nobody says it",
     "evaluation/loop.py": "computes the scores of trials",
     "records/verdict.py": "the fields of a verdict",
-    "report/run/json_form.py": "a format of its own",
-    "rows/columns.py": "which scores the first version lacked",
 }
 """Files outside of `metrics` that name three metrics or more together, and why."""
 
@@ -131,9 +124,17 @@ def test_no_list_of_metrics_is_kept_by_hand() -> None:
 
 
 def test_every_metric_is_said_in_full() -> None:
-    assert len({score.title for score in SCORES}) == len(SCORES)
+    assert (
+        len({score.title for score in SCORES}) == len({score.metric for score in SCORES}) == len(SCORES) == len(BY_NAME)
+    )
     assert all(score.meaning for score in SCORES)
     assert [score.headline for score in HEADLINES] == list(range(1, len(HEADLINES) + 1))
+    lower = [score.name for score in SCORES if not score.higher_is_better]
+    assert lower == ["false_abstention", "judge_spread", "num_tokens", "flaky", "coupling_violation", "tier_0"]
+    grouped = [score.metric for score in SCORES if score.by_group]
+    assert grouped == ["recall_at_k", "mrr", "judge_score", "pass_rate", "reasoning_score"]
+    alone = [score.name for score in SCORES if not score.compared]
+    assert alone == ["tier_1", "tier_2", "tier_3", "mode_explore", "mode_converge", "mode_hybrid"]
 
 
 @pytest.mark.parametrize(

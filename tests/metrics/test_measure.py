@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.metrics.catalogue import BY_NAME, SCORES
+from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.measure import (
     JUDGE_FAILED,
     NEGATIVE,
@@ -23,7 +23,6 @@ from evaltrack.metrics.measure import (
     measure,
 )
 from evaltrack.records import Question, Response, Source, Tokens, ToolCall, Verdict, Weights
-from tests.files import data
 
 RETRIEVAL = tuple(score.name for score in SCORES if score.retrieval)
 JUDGED = ("overall_score", "accuracy", "completeness", "relevance", "judge_spread")
@@ -55,25 +54,6 @@ def tokens(count: int) -> Tokens:
 HIT, MISS = Response(answer="Paris.", sources=chunks("a")), Response(answer="Paris.", sources=chunks("x"))
 
 
-def test_the_table_names_each_score_and_metric_once() -> None:
-    assert [BY_NAME[score.name] for score in SCORES] == list(SCORES)
-    assert len({score.metric for score in SCORES}) == len(SCORES)
-    fewer = [score.name for score in SCORES if not score.higher_is_better]
-    assert fewer == [
-        "false_abstention",
-        "judge_spread",
-        "num_tokens",
-        "flaky",
-        "coupling_violation",
-        "tier_0",
-    ]
-    grouped = [score.metric for score in SCORES if score.by_group]
-    assert grouped == ["recall_at_k", "mrr", "judge_score", "pass_rate", "reasoning_score"]
-    shares = [score.name for score in SCORES if not score.compared]
-    assert shares == ["tier_1", "tier_2", "tier_3", "mode_explore", "mode_converge", "mode_hybrid"]
-    assert all(score.meaning for score in SCORES)
-
-
 def test_an_answerable_question_has_every_retrieval_score() -> None:
     measured = measure(question(), Response(sources=chunks("x", "b", "a")), Rules(2))
     known = {
@@ -99,26 +79,6 @@ def test_an_empty_list_was_measured_and_scores_zero() -> None:
     assert measured.passed is False
 
 
-@pytest.mark.parametrize("expectation", ["expected_chunks", "expected_sources"])
-@pytest.mark.parametrize(
-    ("response", "declined"),
-    [
-        (Response(sources=()), True),
-        (Response(answer="I do not know.", abstained=True), True),
-        (Response(sources=chunks("a"), abstained=True), True),
-        (Response(sources=chunks("a")), False),
-        (Response(answer="Paris."), False),
-    ],
-)
-def test_a_negative_passes_when_the_target_declined(response: Response, declined: bool, expectation: str) -> None:
-    measured = measure(question(**{expectation: ()}), response, Rules(5))
-    assert measured.scores == {"negative_pass": declined, "pass": declined}
-    assert measured.unmeasured == dict.fromkeys((*RETRIEVAL, "overall_score"), NEGATIVE) | {
-        "combined_score": "not measured: hit, judge, num_tokens"
-    }
-    assert measured.passed is declined
-
-
 def test_a_question_without_expectation_measures_nothing() -> None:
     measured = measure(question(expected_chunks=None), Response(sources=chunks("a", "a")), Rules(5))
     assert (measured.scores, measured.duplicates, measured.passed) == ({}, 0, None)
@@ -140,25 +100,80 @@ def test_a_target_that_does_not_retrieve_has_no_retrieval_score(abstained: bool)
     }
 
 
+BOTH = question(expected_tools=("search", "fetch"))
+JUDGED_ONLY = question(expected_chunks=None)
+ANSWERED, EMPTY = Response(answer="Paris."), Response(answer=" \n", sources=chunks("a"))
+
+
+def calling(source: str, *names: str) -> Response:
+    return Response(sources=chunks(*source), tool_calls=tuple(ToolCall(name=name) for name in names))
+
+
 @pytest.mark.parametrize(
-    ("sources", "called", "passed"),
+    ("asked", "response", "verdicts", "threshold", "passed"),
     [
-        (("a",), ("search", "fetch"), True),
-        (("a",), ("fetch", "search", "search", "other"), True),
-        (("a",), ("search",), False),
-        (("a",), (), False),
-        (("x",), ("search", "fetch"), False),
-        (("x", "x", "y", "a"), ("search", "fetch"), False),
+        (BOTH, calling("a", "search", "fetch"), [], 0.75, True),
+        (BOTH, calling("a", "fetch", "search", "search", "other"), [], 0.75, True),
+        (BOTH, calling("a", "search"), [], 0.75, False),
+        (BOTH, calling("a"), [], 0.75, False),
+        (BOTH, calling("x", "search", "fetch"), [], 0.75, False),
+        (BOTH, calling("xxya", "search", "fetch"), [], 0.75, False),
+        # an overall score of exactly the threshold passes, and only with a hit
+        (question(), HIT, [verdict(PASS_THRESHOLD)], PASS_THRESHOLD, True),
+        (question(), HIT, [verdict(0.7499999999999999)], PASS_THRESHOLD, False),
+        (question(), HIT, [verdict(0.0)], 0.0, True),
+        (question(), HIT, [verdict(0.9)], 1.0, False),
+        (question(), HIT, [verdict(1.0)], 1.0, True),
+        (question(), MISS, [verdict(1.0)], 0.75, False),
+        (question(), MISS, [verdict(1.0)], 0.0, False),
+        (question(), HIT, [verdict(declined=True)], 0.75, True),  # which is for negatives
+        # an empty answer that is judged never passes
+        (question(), EMPTY, [verdict(1.0)], 0.75, False),
+        (question(), EMPTY, [], 0.75, True),
+        # where retrieval is not measured the judge decides
+        (question(), ANSWERED, [verdict()], 0.75, True),
+        (question(), ANSWERED, [verdict(0.2)], 0.75, False),
+        (question(), ANSWERED, [], 0.75, None),
+        (JUDGED_ONLY, ANSWERED, [verdict(0.75)], 0.75, True),
+        (JUDGED_ONLY, ANSWERED, [verdict(0.74)], 0.75, False),
     ],
 )
-def test_an_answerable_question_passes_with_a_hit_and_every_tool(
-    sources: tuple[str, ...], called: tuple[str, ...], passed: bool
+def test_what_passes(
+    asked: Question, response: Response, verdicts: list[Verdict], threshold: float, passed: bool | None
 ) -> None:
-    asked = question(expected_tools=("search", "fetch"))
-    calls = tuple(ToolCall(name=name) for name in called)
-    measured = measure(asked, Response(sources=chunks(*sources), tool_calls=calls), Rules(2))
-    assert measured.passed is passed
-    assert measured.scores["pass"] == passed
+    measured = measure(asked, response, Rules(2, pass_threshold=threshold), verdicts)
+    assert (measured.passed, measured.scores.get("pass")) == (passed, passed)
+
+
+@pytest.mark.parametrize(
+    ("response", "verdicts", "passed"),
+    [
+        # without a judge by what the target says
+        (Response(sources=()), [], True),
+        (Response(answer="I do not know.", abstained=True), [], True),
+        (Response(sources=chunks("a"), abstained=True), [], True),
+        (Response(sources=chunks("a")), [], False),
+        (ANSWERED, [], False),
+        # with judges if one of them says that it declined
+        (MISS, [declining(declined=True)], True),
+        (MISS, [declining(declined=False)], False),
+        (ANSWERED, [declining(declined=True)], True),
+        (Response(answer="It is Paris.", sources=()), [declining(declined=False)], False),
+        (Response(answer="It is Paris.", abstained=True), [declining(declined=False)], False),
+        (Response(answer="I do not know.", abstained=True), [declining(declined=None)], False),
+        (MISS, [declining(declined=False), declining(declined=True)], True),
+        (MISS, [declining(declined=False), declining(declined=False)], False),
+    ],
+)
+@pytest.mark.parametrize("expectation", ["expected_chunks", "expected_sources"])
+def test_a_negative_passes_when_the_target_declined(
+    response: Response, verdicts: list[Verdict], passed: bool, expectation: str
+) -> None:
+    measured = measure(question(**{expectation: ()}), response, Rules(2), verdicts)
+    assert (measured.passed, measured.scores) == (passed, {"negative_pass": passed, "pass": passed})
+    assert measured.unmeasured == dict.fromkeys((*RETRIEVAL, "overall_score"), NEGATIVE) | {
+        "combined_score": "not measured: hit, judge, num_tokens"
+    }
 
 
 def test_a_panel_is_its_mean_and_its_spread() -> None:
@@ -214,29 +229,6 @@ def test_a_verdict_must_hold_what_the_question_needs(asked: Question, given: Ver
     assert lacking(asked, given) == name
 
 
-@pytest.mark.parametrize(
-    ("response", "overall", "threshold", "passed"),
-    [
-        (HIT, 0.75, PASS_THRESHOLD, True),
-        (HIT, 0.7499999999999999, PASS_THRESHOLD, False),
-        (HIT, 1.0, PASS_THRESHOLD, True),
-        (HIT, 0.0, PASS_THRESHOLD, False),
-        (HIT, 0.0, 0.0, True),
-        (HIT, 0.9, 1.0, False),
-        (HIT, 1.0, 1.0, True),
-        (MISS, 1.0, PASS_THRESHOLD, False),
-        (MISS, 1.0, 0.0, False),
-    ],
-)
-def test_a_judged_answer_passes_from_the_threshold_on(
-    response: Response, overall: float, threshold: float, passed: bool
-) -> None:
-    """An overall score of exactly the threshold, 0.75 unless told, passes; and only with a hit."""
-    measured = measure(question(), response, Rules(2, pass_threshold=threshold), [verdict(overall)])
-    assert measured.passed is passed
-    assert measured.scores["pass"] == passed
-
-
 @pytest.mark.parametrize("judges", [1, 2, 3, 5, 7])
 def test_a_panel_of_judges_at_the_threshold_passes(judges: int) -> None:
     for threshold in (hundredth / 100 for hundredth in range(101)):
@@ -245,105 +237,39 @@ def test_a_panel_of_judges_at_the_threshold_passes(judges: int) -> None:
         assert (measured.scores["overall_score"], measured.passed) == (threshold, True)
 
 
-@pytest.mark.parametrize("answer", ["", " \n"])
-def test_an_empty_answer_that_is_judged_never_passes(answer: str) -> None:
-    empty = Response(answer=answer, sources=HIT.sources)
-    judged = measure(question(), empty, Rules(2), [verdict(1.0)])
-    assert (judged.scores["overall_score"], judged.scores["pass"], judged.passed) == (1.0, 0.0, False)
-    assert measure(question(), empty, Rules(2)).passed is True
-
-
-@pytest.mark.parametrize(("overall", "passed"), [(0.75, True), (0.74, False)])
-def test_a_question_without_expectation_passes_by_its_judge(overall: float, passed: bool) -> None:
-    measured = measure(question(expected_chunks=None), Response(answer="Paris."), Rules(2), [verdict(overall)])
-    assert measured.passed is passed
-    assert measured.scores == {
-        "overall_score": overall,
-        "accuracy": 0.9,
-        "completeness": 0.8,
-        "relevance": 0.9,
-        "pass": passed,
-    }
-    assert measured.unmeasured == dict.fromkeys(RETRIEVAL, NO_EXPECTATION) | {
-        "combined_score": "not measured: hit, num_tokens"
-    }
-
-
-def test_where_retrieval_is_not_measured_the_judge_decides() -> None:
-    measured = measure(question(), Response(answer="Paris."), Rules(2), [verdict()])
-    assert measured.passed is True
-    assert measure(question(), Response(answer="Paris."), Rules(2), [verdict(0.2)]).passed is False
-    assert measure(question(), Response(answer="Paris."), Rules(2)).passed is None
-    assert (measured.scores["overall_score"], measured.unmeasured["hit"]) == (0.85, NO_SOURCES)
-
-
 @pytest.mark.parametrize(
-    ("expected", "called", "score"),
-    data("metrics.json")["tools_that_were_called"],
-)
-@pytest.mark.parametrize("chunk_ids", [("a",), (), None], ids=["answerable", "negative", "judged only"])
-def test_tools_that_were_called(
-    chunk_ids: tuple[str, ...] | None, expected: tuple[str, ...], called: tuple[str, ...], score: int | None
-) -> None:
-    asked = question(expected_chunks=chunk_ids, expected_tools=expected)
-    calls = tuple(ToolCall(name=name) for name in called)
-    measured = measure(asked, Response(sources=chunks("a"), tool_calls=calls), Rules(2), [verdict(declined=True)])
-    assert measured.scores.get("tools_called") == score
-    assert measured.passed is (score != 0 or asked.negative)
-
-
-@pytest.mark.parametrize(
-    ("expected", "called", "invoked", "coordinated"),
+    ("expected", "called", "all_called", "invoked", "coordinated"),
     [
-        ((), ("search",), None, None),
-        (("search",), ("search",), 1, None),
-        (("search", "search"), ("search",), 1, None),
-        (("search", "open"), ("search", "search"), 1, 0),
-        (("search", "open"), ("open", "search"), 1, 1),
-        (("search", "open"), ("calculator",), 0, 0),
+        ((), ("search",), None, None, None),
+        (("search",), ("search",), 1, 1, None),
+        (("search",), (), 0, 0, None),
+        (("search",), ("Search",), 0, 0, None),
+        (("search", "search"), ("search",), 1, 1, None),
+        (("search", "open"), ("search", "search"), 0, 1, 0),
+        (("search", "open"), ("open", "search"), 1, 1, 1),
+        (("search", "open"), ("calculator",), 0, 0, 0),
     ],
 )
-@pytest.mark.parametrize(("chunk_ids", "sources", "included"), [(("a",), ("b",), 1), (("a",), (), 0), ((), (), None)])
-def test_functional_checks(
-    chunk_ids: tuple[str, ...],
-    sources: tuple[str, ...],
+@pytest.mark.parametrize(
+    ("chunk_ids", "sources", "included"), [(("a",), "a", 1), (("a",), (), 0), ((), (), None), (None, "a", 1)]
+)
+def test_tools_that_were_called(
+    chunk_ids: Any,
+    sources: Any,
     included: int | None,
-    expected: tuple[str, ...],
-    called: tuple[str, ...],
+    expected: Any,
+    called: Any,
+    all_called: int | None,
     invoked: int | None,
     coordinated: int | None,
 ) -> None:
     asked = question(expected_chunks=chunk_ids, expected_tools=expected)
     calls = tuple(ToolCall(name=name) for name in called)
-    scores = measure(asked, Response(sources=chunks(*sources), tool_calls=calls), Rules(2)).scores
-    found = [scores.get(name) for name in ("tool_invoked", "tools_coordinated", "sources_included")]
-    assert found == [invoked, coordinated, included if expected else None]
-
-
-@pytest.mark.parametrize(
-    ("response", "verdicts", "passed"),
-    [
-        (Response(answer="I do not know.", sources=chunks("x")), [declining(declined=True)], True),
-        (Response(answer="It is Paris.", sources=chunks("x")), [declining(declined=False)], False),
-        (Response(answer="I do not know."), [declining(declined=True)], True),
-        (Response(answer="It is Paris.", sources=()), [declining(declined=False)], False),
-        (Response(answer="It is Paris.", abstained=True), [declining(declined=False)], False),
-        (Response(answer="I do not know.", abstained=True), [declining(declined=None)], False),
-        (MISS, [declining(declined=False), declining(declined=True)], True),
-        (MISS, [declining(declined=False), declining(declined=False)], False),
-    ],
-)
-def test_a_negative_passes_when_a_judge_says_that_it_declined(
-    response: Response, verdicts: list[Verdict], passed: bool
-) -> None:
-    measured = measure(question(expected_chunks=()), response, Rules(2), verdicts)
-    assert (measured.passed, measured.scores) == (passed, {"negative_pass": passed, "pass": passed})
-    assert measured.unmeasured["overall_score"] == NEGATIVE
-
-
-def test_what_a_judge_says_of_declining_is_for_negatives() -> None:
-    measured = measure(question(), HIT, Rules(2), [verdict(declined=True)])
-    assert (measured.scores["false_abstention"], measured.passed) == (0, True)
+    measured = measure(asked, Response(sources=chunks(*sources), tool_calls=calls), Rules(2), [verdict(declined=True)])
+    found = [measured.scores.get(name) for name in ("tools_called", "tool_invoked", "tools_coordinated")]
+    assert found == [all_called, invoked, coordinated]
+    assert measured.scores.get("sources_included") == (included if expected else None)
+    assert measured.passed is (asked.negative or (all_called != 0 and bool(sources)))
 
 
 @pytest.mark.parametrize("response", [MISS, Response(sources=())])
