@@ -174,6 +174,6 @@ def answer_judge(otherwise: Behaviour | None = None) -> Behaviour:
         if not schema:
             return otherwise(request, call)
         asked = re.sub(r"(?<=[a-z])-[0-9a-f]{12}>", ">", next(text_of(request, "user"), ""))
-        return Reply(json.dumps(fill(schema, asked, schema)))
+        return Reply(json.dumps(fill(schema, asked)))
 
     return behave

@@ -25,11 +25,12 @@ from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, 
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.server import AnswerError
 from evaltrack.records import Question, Response, Source, Turn, Usage, Verdict
-from tests.conftest import REPO, OpenCache, Serve
+from tests.conftest import OpenCache, Serve
+from tests.files import data
 from tests.openai_behaviours import FAULTS, Reply, script, slow
 from tests.openai_behaviours import Usage as ServerUsage
 
-REPLIES = json.loads((REPO / "tests/data/judge_replies.json").read_text(encoding="utf-8"))
+REPLIES = data("judge_replies.json")
 QUESTION = Question(
     id="1",
     question="How long may I stay?",

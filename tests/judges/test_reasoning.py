@@ -20,7 +20,7 @@ from evaltrack.judges.reasoning import ReasoningJudge, ReasoningReply, reasoning
 from evaltrack.metrics.rubric import grade
 from evaltrack.metrics.rubric_tables import ANCHORS
 from evaltrack.records import Observed, Question, Response, Usage, Verdict
-from tests.conftest import REPO
+from tests.files import data
 from tests.judging import (
     ANSWER,
     JUDGE,
@@ -29,8 +29,6 @@ from tests.judging import (
     SHOWCASE,
     by_text,
     golden_set,
-    lines,
-    observed,
     recordings,
     reply,
     scored_reply,
@@ -41,7 +39,7 @@ from tests.openai_behaviours import Reply
 from tests.openai_behaviours import Usage as ServerUsage
 
 QUESTION = Question(id="1", question="Should we raise the price?", domain="business")
-REPLIES = json.loads((REPO / "tests/data/reasoning_replies.json").read_text(encoding="utf-8"))
+REPLIES = data("reasoning_replies.json")
 SCHEMA = strict_schema("observation", ReasoningReply).schema
 HF1 = {"code": "HF1", "quotes": ["If more than 29% do"]}
 
@@ -316,14 +314,8 @@ def test_the_reference_verdicts_of_the_showcase_are_believed(store_uri: str, kin
     recorded = run_eval(SHOWCASE, **asked)  # type: ignore[arg-type]
     with serving(behaviour=showcase_judge) as server:
         made = run_eval(SHOWCASE, **asked | {"judge": JUDGE})  # type: ignore[arg-type]
-    assert server.calls == 30
-    assert made.totals["num_errors"] == 0
-    verdicts = {row["id"]: observed(row) for row in lines(f"{kind}.verdicts.jsonl")}
-    rows = {row["id"]: row for row in recorded.rows}
-    for row in made.rows:
-        found = Observed.model_validate_json(row["verdicts"][0]["observed"])
-        assert found.hypotheses == verdicts[row["id"]].hypotheses
-        assert (row["reasoning_score"], row["tier"]) == (rows[row["id"]]["reasoning_score"], rows[row["id"]]["tier"])
+    assert (server.calls, made.totals["num_errors"]) == (30, 0)
+    assert made.metrics == recorded.metrics
 
 
 def test_a_verdict_that_cannot_be_read_is_an_error_row(store_uri: str, tmp_path: Path) -> None:
@@ -340,9 +332,6 @@ def test_a_verdict_that_cannot_be_read_is_an_error_row(store_uri: str, tmp_path:
 
 def test_the_reasoning_of_the_prompts_example_is_no_reasoning() -> None:
     (copied,) = re.findall(r'"reasoning": "([^"]+)"', prompt("reasoning.txt"))
-    with serving(reply(reasoning=copied), reply()) as server:
-        assert observed_by().hypotheses == 3
-    assert "reasoning: is copied from the prompt" in server.bodies[1]["messages"][3]["content"]
     for text in (copied, f"{copied.capitalize()}.", f"Reasoning: {copied}", copied.partition(":")[2]):
         with serving(reply(reasoning=text)), pytest.raises(UnreadableVerdictError, match="is copied from the prompt"):
             verdict_on()
