@@ -20,15 +20,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from evaltrack import run_eval
-from evaltrack.records import Question, Response, Turn
+from evaltrack.records import Question, Response
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.http import MAX_REDIRECTS, Body, HttpTarget, HttpTargetError, open_http
 from evaltrack.targets.mapping import MAX_BYTES
 from tests.actors import evaluated
 from tests.files import data
+from tests.mlflow_server import free_port
 
 QUESTION = Question(id="q-1", question="Ça va? “Yes”", domain="d")
 SECRET = "tok-9f8e7d6c5b4a"
+TABLES = data("targets.json")
 
 
 @dataclass
@@ -131,74 +133,15 @@ def ask(server: Server, path: str = "/ask", **settings: str) -> Response:
     return asked(open_http(server.url + path, settings))
 
 
-def error_of(server: Server, answer: Answer, **settings: str) -> str:
-    """What is said where the server answers so."""
+def error_of(server: Server, answer: Answer, kind: type[Exception] = HttpTargetError, **settings: str) -> str:
+    """The message if the server answers so."""
     server.answer = answer
-    with pytest.raises(HttpTargetError) as caught:
+    with pytest.raises(kind) as caught:
         ask(server, **settings)
     return str(caught.value)
 
 
-def invalid(server: Server, answer: Answer, **settings: str) -> str:
-    """What is said about a response that is none."""
-    server.answer = answer
-    with pytest.raises(InvalidResponseError) as caught:
-        ask(server, **settings)
-    return str(caught.value)
-
-
-# Opening
-
-
-# Asking
-
-
-def test_what_is_sent(server: Server) -> None:
-    """Question, k and id are posted as JSON to the URL as it stands, its query included and its fragment not."""
-    assert ask(server, "/v1/ask?lang=fr&x=%2F#top") == Response(answer="yes")
-    (request,) = server.requests
-    assert (request.method, request.path) == ("POST", "/v1/ask?lang=fr&x=%2F")
-    assert json.loads(request.body) == {"question": "Ça va? “Yes”", "k": 5, "id": "q-1"}
-    assert request.headers["Content-Type"] == request.headers["Accept"] == "application/json"
-    assert request.headers["User-Agent"] == "evaltrack"
-    assert "Ça va? “Yes”".encode() in request.body
-
-
-def test_body(server: Server) -> None:
-    """The body can be given the form that the server takes."""
-    ask(server, body="{messages: [{role: 'user', content: question}], filters: {top_k: k, lang: `[\"fr\"]`}}")
-    assert json.loads(server.requests[0].body) == {
-        "messages": [{"role": "user", "content": "Ça va? “Yes”"}],
-        "filters": {"top_k": 5, "lang": ["fr"]},
-    }
-
-
-def test_headers(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Headers come from the environment, with a scheme where one is named, and replace our own."""
-    monkeypatch.setenv("MY_KEY", f" {SECRET}\n")
-    monkeypatch.setenv("agent_2", "mine")
-    settings = {"header.Authorization": "Bearer MY_KEY", "header.x-key": "MY_KEY", "header.user-agent": "agent_2"}
-    ask(server, **settings)
-    sent = server.requests[0].headers
-    assert (sent["Authorization"], sent["x-key"]) == (f"Bearer {SECRET}", SECRET)
-    assert [value for name, value in sent.items() if name.lower() == "user-agent"] == ["mine"]
-
-
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity"])
-def test_compressed(server: Server, encoding: str) -> None:
-    """A compressed response is read."""
-    raw = json.dumps({"answer": "yes" * 1000}).encode()
-    packers: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}
-    packed = packers[encoding](raw)
-    server.answer = lambda handler: handler.reply(packed, Content_Encoding=encoding)
-    assert ask(server) == Response(answer="yes" * 1000)
-    assert server.requests[0].headers["Accept-Encoding"] == "gzip, deflate"
-
-
-Call = Callable[[], Awaitable[object]]
-
-
-def run_on_one_loop(*calls: Call) -> None:
+def run_on_one_loop(*calls: Callable[[], Awaitable[object]]) -> None:
     async def one_after_the_other() -> None:
         for call in calls:
             await call()
@@ -207,29 +150,51 @@ def run_on_one_loop(*calls: Call) -> None:
     gc.collect()
 
 
-def test_connections_are_kept(server: Server) -> None:
-    """Questions that follow each other on one event loop use one connection."""
+# Asking
+
+
+def test_what_is_sent(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Question, k and id are posted as JSON to the URL with its query, without its fragment; or a body of one's own.
+
+    Headers come from the environment, with a scheme where one is named, and replace ours.
+    """
+    assert ask(server, "/v1/ask?lang=fr&x=%2F#top") == Response(answer="yes")
+    monkeypatch.setenv("MY_KEY", f" {SECRET}\n")
+    monkeypatch.setenv("agent_2", "mine")
+    body = "{messages: [{role: 'user', content: question}], filters: {top_k: k, lang: `[\"fr\"]`}}"
+    headers = {"header.Authorization": "Bearer MY_KEY", "header.x-key": "MY_KEY", "header.user-agent": "agent_2"}
+    ask(server, **headers, body=body)
+    first, second = server.requests
+    assert (first.method, first.path) == ("POST", "/v1/ask?lang=fr&x=%2F")
+    assert json.loads(first.body) == {"question": "Ça va? “Yes”", "k": 5, "id": "q-1"}
+    assert first.headers["Content-Type"] == first.headers["Accept"] == "application/json"
+    assert first.headers["User-Agent"] == "evaltrack"
+    assert "Ça va? “Yes”".encode() in first.body
+    messages = [{"role": "user", "content": "Ça va? “Yes”"}]
+    assert json.loads(second.body) == {"messages": messages, "filters": {"top_k": 5, "lang": ["fr"]}}
+    assert (second.headers["Authorization"], second.headers["x-key"]) == (f"Bearer {SECRET}", SECRET)
+    assert [value for name, value in second.headers.items() if name.lower() == "user-agent"] == ["mine"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, bytes])
+def test_compressed_responses_are_read(server: Server, pack: Callable[[bytes], bytes]) -> None:
+    encoding = {gzip.compress: "gzip", zlib.compress: "deflate"}.get(pack, "identity")
+    packed = pack(json.dumps({"answer": "yes" * 1000}).encode())
+    server.answer = lambda handler: handler.reply(packed, Content_Encoding=encoding)
+    assert ask(server) == Response(answer="yes" * 1000)
+    assert server.requests[0].headers["Accept-Encoding"] == "gzip, deflate"
+
+
+def test_connections_are_kept_until_the_target_is_closed_and_carry_no_cookies(server: Server) -> None:
+    server.answer = lambda handler: handler.reply({"answer": "yes"}, Set_Cookie="session=1; Path=/")
     target = open_http(server.url, {})
-    run_on_one_loop(*[lambda: target(QUESTION, 5)] * 20, target.aclose)
-    assert [request.connection for request in server.requests] == [0] * 20
+    again = [target.aclose, target.aclose, lambda: target(QUESTION, 5), target.aclose]
+    run_on_one_loop(target.aclose, *[lambda: target(QUESTION, 5)] * 20, *again)
+    assert [request.connection for request in server.requests] == [*[0] * 20, 1]
+    assert all("Cookie" not in request.headers for request in server.requests)
 
 
-def test_close(server: Server) -> None:
-    """A target that was closed can be closed and asked again, over a new connection."""
-    target = open_http(server.url, {})
-    run_on_one_loop(
-        target.aclose,
-        lambda: target(QUESTION, 5),
-        target.aclose,
-        target.aclose,
-        lambda: target(QUESTION, 5),
-        target.aclose,
-    )
-    assert [request.connection for request in server.requests] == [0, 1]
-
-
-def test_many_at_once(server: Server) -> None:
-    """As many questions are under way at once as the run loop asks."""
+def test_as_many_questions_are_in_flight_as_the_run_loop_asks(server: Server) -> None:
     barrier = threading.Barrier(150, timeout=20)
 
     def together(handler: Handler) -> None:
@@ -247,22 +212,16 @@ def test_many_at_once(server: Server) -> None:
     assert asyncio.run(all_of_them()) == [Response(answer="yes")] * 150
 
 
-def test_no_cookies(server: Server) -> None:
-    """Nothing is carried from one question to the next: cookies are not sent back."""
-    server.answer = lambda handler: handler.reply({"answer": "yes"}, Set_Cookie="session=1; Path=/")
-    target = open_http(server.url, {})
-    run_on_one_loop(lambda: target(QUESTION, 5), lambda: target(QUESTION, 5), target.aclose)
-    assert all("Cookie" not in request.headers for request in server.requests)
-
-
 # Redirects
 
 
 @pytest.mark.parametrize(
     ("status", "method"), [(301, "POST"), (302, "POST"), (307, "POST"), (308, "POST"), (303, "GET")]
 )
-def test_redirect(server: Server, monkeypatch: pytest.MonkeyPatch, status: int, method: str) -> None:
-    """A redirect on the same server is followed: the question is posted again, or after a 303 the result fetched."""
+def test_a_redirect_on_the_same_server_is_followed(
+    server: Server, monkeypatch: pytest.MonkeyPatch, status: int, method: str
+) -> None:
+    """The question is posted again, or after a 303 the result fetched."""
 
     def answer(handler: Handler) -> None:
         if handler.path == "/ask":
@@ -280,41 +239,37 @@ def test_redirect(server: Server, monkeypatch: pytest.MonkeyPatch, status: int, 
     assert second.connection == first.connection
 
 
-def test_redirects_end(server: Server) -> None:
-    """After three redirects it is enough."""
-    message = error_of(server, lambda handler: handler.reply(b"", 307, Location="/ask"))
-    assert message == "more than 3 redirects; name the URL where they lead"
-    assert len(server.requests) == 1 + MAX_REDIRECTS
+ELSEWHERE = "status 307 redirects to {}, which is another server; name that server as the target if this is intended"
 
 
-@pytest.mark.parametrize(("location", "origin"), data("targets.json")["redirects_elsewhere"])
-def test_redirect_elsewhere(server: Server, location: str, origin: str) -> None:
-    """A redirect to another scheme, host or port is not followed, as headers would go with it."""
+@pytest.mark.parametrize(
+    ("status", "location", "message", "requests"),
+    [
+        *(
+            (307, location, ELSEWHERE.format(origin), 1)
+            for location, origin in data("targets.json")["redirects_elsewhere"]
+        ),
+        *((status, "", f"status {status}: (an empty body)", 1) for status in (300, 304, 307)),
+        (302, "http://h:port/", "status 302 redirects to an invalid URL", 1),
+        (307, "/ask", "more than 3 redirects; name the URL where they lead", 1 + MAX_REDIRECTS),
+    ],
+)
+def test_redirects_that_are_not_followed(
+    server: Server, status: int, location: str, message: str, requests: int
+) -> None:
+    """Those to another scheme, host or port, as headers would go with them; to no place; and those without end."""
     port = server.url.rpartition(":")[2]
-    message = error_of(server, lambda handler: handler.reply(b"", 307, Location=location.format(port=port)))
-    assert message == (
-        f"status 307 redirects to {origin.format(port=port)}, which is another server; "
-        "name that server as the target if this is intended"
-    )
-    assert len(server.requests) == 1
+    headers = {"Location": location.replace("{port}", port)} if location else {}
+    said = error_of(server, lambda handler: handler.reply(b"", status, **headers))
+    assert said == message.replace("{port}", port)
+    assert len(server.requests) == requests
 
 
-def test_redirect_to_no_url(server: Server) -> None:
-    message = error_of(server, lambda handler: handler.reply(b"", 302, Location="http://h:port/"))
-    assert message == "status 302 redirects to an invalid URL"
-
-
-@pytest.mark.parametrize("status", [300, 304, 307])
-def test_redirect_to_nowhere(server: Server, status: int) -> None:
-    """A redirect that names no place is a status like any other that is not a success."""
-    assert error_of(server, lambda handler: handler.reply(b"", status)) == f"status {status}: (an empty body)"
-
-
-# What goes wrong
+# Failures
 
 
 def test_error_status(server: Server) -> None:
-    """An error status is shown with how the response starts, on one line and bounded; nothing is asked twice."""
+    """An error status is shown with the beginning of the response, on one bounded line; nothing is asked twice."""
     message = error_of(server, lambda handler: handler.reply("<h1>No\n\n\x1b[31m</h1>" + "x" * 300_000, 500))
     assert message == "status 500: <h1>No \ufffd[31m</h1>" + "x" * (199 - len("<h1>No x[31m</h1>")) + "…"
     assert error_of(server, lambda handler: handler.reply({"detail": "slow down"}, 429)) == (
@@ -339,14 +294,18 @@ def test_error_status_with_a_broken_body(server: Server, head: str) -> None:
 @pytest.mark.parametrize("status", [500, 200])
 def test_secrets_are_not_shown(server: Server, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
+    monkeypatch.setenv("TENANT", "no")
 
     def answer(handler: Handler) -> None:
         sent = handler.headers["Authorization"]
         handler.reply(f"<p>{sent}</p>{'-' * (200 - 16 - len(sent))}{sent[7:]}", status)
 
-    message = (error_of if status == 500 else invalid)(server, answer, **{"header.Authorization": "Bearer MY_KEY"})
+    kind = HttpTargetError if status == 500 else InvalidResponseError
+    message = error_of(server, answer, kind, **{"header.Authorization": "Bearer MY_KEY"})
     assert "<p>***</p>" in message
     assert SECRET[:4] not in message
+    short = error_of(server, lambda handler: handler.reply("not now", 500), **{"header.X-Tenant": "TENANT"})
+    assert short == "status 500: not now"
 
 
 def test_secrets_are_not_logged(
@@ -359,13 +318,6 @@ def test_secrets_are_not_logged(
     assert caplog.records
     assert SECRET not in caplog.text
     assert SECRET not in repr(target)
-
-
-def test_short_values_are_not_secrets(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TENANT", "no")
-    assert error_of(server, lambda handler: handler.reply("not now", 500), **{"header.X-Tenant": "TENANT"}) == (
-        "status 500: not now"
-    )
 
 
 @pytest.mark.parametrize(
@@ -388,15 +340,14 @@ def test_broken_off(server: Server, data: bytes, reason: str) -> None:
     assert len(server.requests) == 1
 
 
+CUT_OFF = "the response is longer than 16,777,216 bytes and was cut off"
+
+
 def test_huge(server: Server) -> None:
-    """A response without end is cut off soon after the limit; the rest is not read."""
-    message = error_of(server, lambda handler: handler.flood(b" " * (1 << 20)))
-    assert message == "the response is longer than 16,777,216 bytes and was cut off"
+    """A response without end is cut off soon after the limit; of an error page only the beginning is read."""
+    assert error_of(server, lambda handler: handler.flood(b" " * (1 << 20))) == CUT_OFF
     assert server.sent < 2 * MAX_BYTES
-
-
-def test_huge_error(server: Server) -> None:
-    """Of an error page without end only the beginning is read."""
+    server.sent = 0
     message = error_of(server, lambda handler: handler.flood(b"x" * 65536, status=503))
     assert message == f"status 503: {'x' * 199}…"
     assert server.sent < MAX_BYTES
@@ -404,24 +355,23 @@ def test_huge_error(server: Server) -> None:
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_decompression_bomb(server: Server, times: int) -> None:
-    """What is small on the way and huge once decompressed is cut off too, also where it is packed twice."""
+    """A response that is huge once decompressed is cut off too, also where it is packed twice."""
     bomb = b" " * (128 << 20)
     for _ in range(times):
         packer = zlib.compressobj(6, zlib.DEFLATED, 31)
         bomb = packer.compress(bomb) + packer.flush()
     encoding = ", ".join(["gzip"] * times)
     start = time.process_time()
-    message = error_of(server, lambda handler: handler.reply(bomb, Content_Encoding=encoding))
-    assert message == "the response is longer than 16,777,216 bytes and was cut off"
+    assert error_of(server, lambda handler: handler.reply(bomb, Content_Encoding=encoding)) == CUT_OFF
     assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", ", ".join(["gzip"] * 9)])
-def test_not_compressed(server: Server, encoding: str) -> None:
-    """A response that is not compressed as it says is invalid."""
-    assert invalid(server, lambda handler: handler.reply({"answer": "y"}, Content_Encoding=encoding)) == (
-        "cannot be decompressed"
+def test_a_response_that_is_not_compressed_as_it_says_is_invalid(server: Server, encoding: str) -> None:
+    message = error_of(
+        server, lambda each: each.reply({"answer": "y"}, Content_Encoding=encoding), InvalidResponseError
     )
+    assert message == "cannot be decompressed"
 
 
 @pytest.mark.parametrize("trickle", [False, True])
@@ -452,28 +402,15 @@ def test_slow(server: Server, trickle: bool) -> None:
     gc.collect()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is not running is said to be so, with its address and without the path."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    port = free_port()
-    with pytest.raises(HttpTargetError) as caught:
-        asked(open_http(f"http://127.0.0.1:{port}/ask?key=private", {}))
-    assert str(caught.value) == (
-        f"cannot connect to http://127.0.0.1:{port}: Connection refused; is the server running?"
-    )
-
-
-def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that does not take the connection is given up, also where the deadline of the run is far."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+def test_servers_that_are_not_there_or_do_not_answer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has the address without the path; a far deadline of the run does not matter."""
     monkeypatch.setattr("evaltrack.targets.http.CONNECT_SECONDS", 0.3)
+    url = f"http://127.0.0.1:{free_port()}"
+    refused = f"^cannot connect to {url}: Connection refused; is the server running\\?$"
+    with pytest.raises(HttpTargetError, match=refused):
+        asked(open_http(f"{url}/ask?key=private", {}))
+    with pytest.raises(HttpTargetError, match=r"^cannot connect to https://127.0.0.1:\d+: .*SSL.*; is the server"):
+        asked(open_http(server.url.replace("http:", "https:"), {}))
     with socket.create_server(("127.0.0.1", 0), backlog=0) as busy, ExitStack() as waiting:
         for _ in range(2):
             waiter = waiting.enter_context(socket.socket())
@@ -483,31 +420,12 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
             asked(open_http(f"http://127.0.0.1:{busy.getsockname()[1]}/", {}))
 
 
-def test_no_tls(server: Server) -> None:
-    """A server that does not speak TLS is said not to."""
-    with pytest.raises(HttpTargetError, match=r"^cannot connect to https://127.0.0.1:\d+: .*SSL.*; is the server"):
-        asked(open_http(server.url.replace("http:", "https:"), {}))
-
-
 # Bodies
 
-
-PLAIN = Question(id="q-1", question="Ça va?", domain="d")
-TOLD = PLAIN.model_copy(
-    update={"history": (Turn(role="user", content="Salut!"), Turn(role="assistant", content="Oui?"))}
-)
 TURNS = [{"role": "user", "content": "Salut!"}, {"role": "assistant", "content": "Oui?"}]
+PLAIN = Question(id="q-1", question="Ça va?", domain="d")
+TOLD = Question.model_validate({"id": "q-1", "question": "Ça va?", "domain": "d", "history": TURNS})
 LAST = {"role": "user", "content": "Ça va?"}
-
-
-def posted(body: str, question: Question) -> object:
-    """What a server reads."""
-    return json.loads(Body(body).content(question, 5))
-
-
-def test_a_body_of_its_own_says_nothing_of_conversations_where_there_is_none() -> None:
-    assert Body().content(PLAIN, 5) == '{"question": "Ça va?", "k": 5, "id": "q-1"}'.encode()
-    assert posted("", TOLD) == {"question": "Ça va?", "k": 5, "id": "q-1", "history": TURNS}
 
 
 @pytest.mark.parametrize(
@@ -515,20 +433,25 @@ def test_a_body_of_its_own_says_nothing_of_conversations_where_there_is_none() -
     [
         ("{m: messages}", {"m": [LAST]}, {"m": [*TURNS, LAST]}),
         ("{q: question, h: history}", {"q": "Ça va?", "h": []}, {"q": "Ça va?", "h": TURNS}),
-        ("{q: question, h: history[].content}", {"q": "Ça va?", "h": []}, {"q": "Ça va?", "h": ["Salut!", "Oui?"]}),
-        ("{q: question, n: length(history)}", {"q": "Ça va?", "n": 0}, {"q": "Ça va?", "n": 2}),
+        ("{h: history[].content}", {"h": []}, {"h": ["Salut!", "Oui?"]}),
+        ("{n: length(history)}", {"n": 0}, {"n": 2}),
+        ("{q: question}", {"q": "Ça va?"}, {"q": "Ça va?"}),
     ],
 )
 def test_a_body_names_the_turns(body: str, plain: object, told: object) -> None:
-    assert (posted(body, PLAIN), posted(body, TOLD)) == (plain, told)
+    made = Body(body)
+    assert [json.loads(made.content(each, 5)) for each in (PLAIN, TOLD)] == [plain, told]
+    assert made.takes_history == (plain != told)
 
 
-@pytest.mark.parametrize(("body", "takes"), data("targets.json")["bodies_with_turns"])
-def test_it_is_known_whether_the_turns_are_sent(body: str, takes: bool) -> None:
+@pytest.mark.parametrize(("body", "takes"), TABLES["bodies_with_turns"])
+def test_a_body_without_turns_is_known(body: str, takes: bool) -> None:
     assert Body(body).takes_history is takes
 
 
-def test_a_body_that_fails_for_one_question_is_its_error() -> None:
+def test_without_a_body_of_ones_own_only_a_conversation_has_a_history() -> None:
+    assert Body().content(PLAIN, 5) == '{"question": "Ça va?", "k": 5, "id": "q-1"}'.encode()
+    assert json.loads(Body().content(TOLD, 5)) == {"question": "Ça va?", "k": 5, "id": "q-1", "history": TURNS}
     with pytest.raises(InvalidResponseError, match="body"):
         Body("{a: sum(history)}").content(TOLD, 5)
 
