@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -29,6 +29,7 @@ from evaltrack.records import (
     Verdict,
     together,
 )
+from evaltrack.records.base import valid_text
 from evaltrack.records.row import seconds_now
 from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.processes import InterruptedCallError, asked_twice
@@ -75,14 +76,9 @@ def _waited_for(outcome: object) -> str:
 
 def failure(kind: FailureKind, message: str, usage: Usage | None = None, **more: Any) -> Failure:
     """Return a failure with a message that can be stored anywhere: short, and valid Unicode."""
-    text = storable(message)
+    text = valid_text(message)
     bounded = text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
     return Failure(kind=kind, message=bounded, usage=usage, **more)
-
-
-def storable(text: str) -> str:
-    """Return a text as valid Unicode without zero characters, which databases refuse."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 @dataclass(frozen=True)
@@ -111,12 +107,7 @@ class Evaluator:
     async def row(self, position: int, question: Question, trial: int) -> Row:
         """Ask, judge and score one trial of a question."""
         outcome, asked = await asked_twice(lambda: self._asked(question))
-        fields: dict[str, Any] = {
-            "position": position,
-            "question": question,
-            "trial": trial,
-            **asked,
-        }
+        fields: dict[str, Any] = {"position": position, "question": question, "trial": trial, **asked}
         if isinstance(outcome, Failure):
             return Row(**fields, failure=outcome)
         if outcome.seconds is not None:
@@ -223,7 +214,7 @@ class Evaluator:
             return self._failure("target_invalid", what, trace=trace_of(outcome))
         clean = self.redactor.text if self.redactor else str  # before it is cut
         text = traceback_of(outcome)
-        traceback = storable(clean(text))[-TRACEBACK_LIMIT:] if text else None
+        traceback = valid_text(clean(text))[-TRACEBACK_LIMIT:] if text else None
         told = {"traceback": traceback, "trace": trace_of(outcome)}
         return self._failure("target_error", described(outcome), usage_of(outcome), **told)
 
@@ -313,12 +304,6 @@ def _counter(model: str | None, *, always: bool) -> Counter:
         if not (always or response.model):
             return None
         tokens = count_tokens(texts, model)
-        return _tokens_record(tokens.tokens, "estimated" if model and tokens.estimated else "counted")
+        return Tokens(count=tokens.tokens, known="estimated" if model and tokens.estimated else "counted")
 
     return count
-
-
-@lru_cache(maxsize=4096)
-def _tokens_record(number: int, method: Literal["counted", "estimated"]) -> Tokens:
-    """Return a record of a token count, shared by many responses."""
-    return Tokens(count=number, known=method)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ from evaltrack.system.files import (
     make_private_file,
     make_private_folder,
     sqlite_files,
-    state_folder,
 )
 
 NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
@@ -57,8 +55,6 @@ def no_journal(path: Path, error: Exception | str) -> str:
     what = f"this run cannot be resumed after an interruption: {path}: {error}"
     return f"{what}; set EVALTRACK_STATE_DIR to another folder"
 
-
-__all__ = ["Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
 
 ENDING = ".sqlite"
 BUSY_SECONDS = 2.0
@@ -113,7 +109,6 @@ class Journal:
         self.problem: str | None = None
         self._warn = warn
         self._retry_errors = retry_errors
-        self._lock = threading.Lock()
         self._command: dict[str, Any] = {}
         self._known = self._reused = self._redone = self._retried = 0
         used = size_of(path) > 0
@@ -182,8 +177,7 @@ class Journal:
     def _find(self, question: Question, trial: int) -> Row | None:
         select = "select digest, row, checksum from rows where id = ? and trial = ?"
         try:
-            with self._lock:
-                found = self._database.execute(select, [question.id, trial]).fetchall()
+            found = self._database.execute(select, [question.id, trial]).fetchall()
         except sqlite3.Error as error:  # the disk failed meanwhile
             self._give_up(f"{self.path}: cannot be read: {error}; its questions are rerun")
             return None
@@ -201,7 +195,7 @@ class Journal:
             self._give_up(no_journal(self.path, "the file was removed"))
             return
         try:
-            with self._lock, self._database:  # commits, or rolls back all of it
+            with self._database:  # commits, or rolls back all of it
                 self._database.execute("begin")
                 self._database.executemany(INSERT, map(line_of, rows))
         except sqlite3.Error as error:
@@ -218,8 +212,7 @@ class Journal:
         if self.problem:
             return
         try:
-            with self._lock:
-                self._database.execute("insert or replace into command values (1, ?)", [json.dumps(self._command)])
+            self._database.execute("insert or replace into command values (1, ?)", [json.dumps(self._command)])
         except sqlite3.Error as error:
             self._give_up(f"{no_journal(self.path, error)}; later rows are not stored")
 

@@ -13,12 +13,12 @@ from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journal, read_command, state_folder
+from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journal, read_command
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.run import CODE, CORPUS, last_state
-from evaltrack.system.files import NotPrivateError, check_owner
+from evaltrack.system.files import NotPrivateError, check_owner, state_folder
 from evaltrack.tracking.reader import find_journaled, is_there, journal_tag, resolve_run
 from evaltrack.tracking.store import Store
 
@@ -144,10 +144,7 @@ def is_resumable(run_id: str, store: Store) -> bool:
     Raises:
         JournalBusyError: another process is evaluating it.
     """
-    tagged = journal_named(journal_tag(store, run_id) or "")
     try:
-        if tagged is not None and tagged.is_file():
-            read_command(tagged)
         return not _find_journal(run_id, store)[1].get("finished")
     except JournalBusyError:
         raise

@@ -46,9 +46,13 @@ def without_halves(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def valid_text(text: str) -> str:
+    """Return the text with the replacement character for what no database holds. It occurs in texts of PDFs."""
+    return without_halves(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+
+
 def _replaced(value: object) -> object:
-    """Replace characters that no database holds. They occur in texts of PDFs."""
-    return without_halves(value.replace("\0", "\N{REPLACEMENT CHARACTER}")) if isinstance(value, str) else value
+    return valid_text(value) if isinstance(value, str) else value
 
 
 def _finite(value: object) -> object:

@@ -208,7 +208,7 @@ HOMELESS = """
 import os, platformdirs, tempfile
 from pathlib import Path
 from evaltrack.judges.cache import cache_folder
-from evaltrack.evaluation.journal import state_folder
+from evaltrack.system.files import state_folder
 os.setgid(54321), os.setuid(54321)
 print(cache_folder(), state_folder(), cache_folder(), oct(cache_folder().parent.stat().st_mode & 0o777))
 """

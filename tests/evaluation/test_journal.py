@@ -17,8 +17,9 @@ from zlib import crc32
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.journal import Journal, JournalBusyError, Reuse, delete_journal, read_command, state_folder
+from evaltrack.evaluation.journal import Journal, JournalBusyError, Reuse, delete_journal, read_command
 from evaltrack.records import Failure, Question, Response, Row, Source, Verdict
+from evaltrack.system.files import state_folder
 from tests import warm
 from tests.conftest import REPO
 

@@ -43,7 +43,10 @@ def row(*scorers: Scorer, target: Any = instant, **settings: Any) -> Row:
         (ValueError("no tone"), "ValueError: no tone"),
         (SystemExit(3), "SystemExit: 3"),
         (KeyError("x" * 5000), "KeyError: 'xxx"),
-        (RuntimeError("nul \0 and \ud800"), "RuntimeError: nul \N{REPLACEMENT CHARACTER} and ?"),
+        (
+            RuntimeError("nul \0 and \ud800"),
+            "RuntimeError: nul \N{REPLACEMENT CHARACTER} and \N{REPLACEMENT CHARACTER}",
+        ),
     ],
 )
 def test_what_it_raises_is_a_reason(error: BaseException, why: str) -> None:
