@@ -18,7 +18,6 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Usage, Weights
 from tests.conftest import REPO, few_questions
-from tests.files import data
 from tests.tracking.test_provenance import git
 
 
@@ -74,15 +73,6 @@ def test_a_number_has_bounds(name: str) -> None:
     for wrong in (*beyond, math.inf, math.nan, "5", True):
         with pytest.raises(UsageError, match=f"^{name} is {re.escape(str(wrong))}; write a (whole )?number "):
             EvaluationConfig.of(**{name: wrong})
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "asked"),
-    data("settings.json")["values_that_nothing_can_be_run_with"],
-)
-def test_values_that_nothing_can_be_run_with(name: str, value: float, asked: str) -> None:
-    with pytest.raises(UsageError, match=f"^{re.escape(f'{name} is {value}; write {asked}')}$"):
-        EvaluationConfig.of(**{name: value})
 
 
 def test_the_first_of_several_is_named() -> None:

@@ -19,14 +19,11 @@ from hypothesis import strategies as st
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import (
-    Failure,
     Question,
     Response,
     Row,
     Source,
-    Tokens,
     ToolCall,
-    Verdict,
 )
 from evaltrack.records.stored_row import SOURCE_TEXT_LIMIT, TEXT_LIMIT
 from evaltrack.tracking.rows import (
@@ -173,27 +170,6 @@ def test_the_same_ranked_list_has_the_same_digest() -> None:
     assert flatten(row(response=Response(answer="Paris.")), 2)["retrieval_digest"] is None
 
 
-@pytest.mark.parametrize("known", ["reported", "counted", "estimated"])
-def test_how_tokens_are_known(tmp_path: Path, known: str) -> None:
-    used = Tokens.model_validate({"count": 7, "known": known})
-    counted, unknown = write(tmp_path / "t.parquet", [row(tokens=used, scores={"num_tokens": 7.0}), row(1)])
-    assert (counted["tokens_known"], counted["num_tokens"], counted["prompt_tokens"]) == (known, 7, None)
-    assert (counted["cached_tokens"], counted["reasoning_tokens"]) == (None, None)
-    assert (unknown["tokens_known"], unknown["num_tokens"]) == (None, None)
-
-
-def test_a_judge_error_keeps_what_there_is(tmp_path: Path) -> None:
-    made = row(
-        response=Response(answer="Paris."),
-        verdicts=(Verdict(judge="one", reasoning="Right.", overall_score=0.5),),
-        failure=Failure(kind="judge_error", message="two: no JSON"),
-    )
-    (flat,) = write(tmp_path / "t.parquet", [made])
-    assert (flat["answer"], flat["error"], flat["passed"]) == ("Paris.", "judge_error: two: no JSON", None)
-    assert [(verdict["judge"], verdict["overall_score"]) for verdict in flat["verdicts"]] == [("one", 0.5)]
-    assert flat["overall_score"] is None
-
-
 # The file
 
 
@@ -210,13 +186,6 @@ def test_batches(tmp_path: Path) -> None:
     assert [pq.ParquetFile(path).metadata.row_group(number).num_rows for number in range(3)] == [BATCH, BATCH, 1]
     assert count_rows(path) == 2 * BATCH + 1
     assert [flat["position"] for flat in read_table(path)] == list(range(2 * BATCH + 1))
-
-
-@given(st.lists(st.integers(0, 30), unique=True, max_size=12))
-@settings(deadline=None, derandomize=True, max_examples=30)
-def test_order_is_restored(tmp_path_factory: pytest.TempPathFactory, order: list[int]) -> None:
-    path = tmp_path_factory.getbasetemp() / "order.parquet"
-    assert [flat["position"] for flat in write(path, map(row, order))] == sorted(order)
 
 
 @given(st.permutations([(place, trial) for place in range(4) for trial in (1, 2, 3)]))

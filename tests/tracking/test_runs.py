@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import mlflow
 import pytest
@@ -110,27 +108,3 @@ def test_the_tag_is_written_now_and_then(store_uri: str) -> None:
         tag.add()
         tag.close()
         assert noted() == text
-
-
-def test_a_store_that_stays_away_or_hangs_does_not_stop_the_evaluation() -> None:
-    """What cannot be written is left; while a write hangs no other is begun."""
-    writes: list[str] = []
-    hanging = threading.Event()
-
-    def set_tag(_run_id: str, _name: str, text: str) -> None:
-        writes.append(text)
-        hanging.wait(20)
-        raise OSError("away")
-
-    store: Any = SimpleNamespace(client=SimpleNamespace(set_tag=set_tag))
-    now = [0.0]
-    tag = ProgressTag(store, "r", 3, clock=lambda: now[0])
-    for now[0] in (PROGRESS_SECONDS, 3 * PROGRESS_SECONDS):
-        tag.add()
-    assert writes == ["1/3"]
-    hanging.set()
-    tag.close()
-    now[0] = 5 * PROGRESS_SECONDS
-    tag.add()
-    tag.close()
-    assert writes == ["1/3", "3/3"]
