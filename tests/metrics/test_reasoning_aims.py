@@ -11,7 +11,7 @@ from rich.console import Console
 from evaltrack import compare_runs, report_html, run_eval
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.criteria import measured_aims
-from evaltrack.report.comparison_summary import aim_words
+from evaltrack.report.comparison_summary import note_words
 from evaltrack.report.run_json import run_json
 from evaltrack.report.run_text import print_run, run_note
 from tests.conftest import REPO
@@ -69,7 +69,7 @@ def test_a_comparison_shows_both_baselines(strong_and_naive: tuple[str, RunResul
     measured = naive.metrics["hypotheses"]
     assert aims["hypotheses"].improvement == pytest.approx(strong.metrics["hypotheses"] / measured - 1)
     assert aims["hypotheses"].published_improvement == pytest.approx(strong.metrics["hypotheses"] / 1.2 - 1)
-    said = next(line for line in aim_words(compared) if line.startswith("Hypotheses"))
+    said = next(line for line in note_words(compared) if line.startswith("Hypotheses"))
     assert "aim 3.5 reached" in said
     assert "against the published naive baseline of 1.2: " in said
     assert said.endswith("the aim +192 %")

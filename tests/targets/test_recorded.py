@@ -88,7 +88,7 @@ LIST = '[{"id": 1, "answer": "a"}]'
         *((blank, {}, EMPTY) for blank in (b"", b"\n", b" \r\n\t\n", b"\xef\xbb\xbf\n")),
         *((text.encode(), {}, SPREAD) for text in (PRETTY, f"{PRETTY}\n{PRETTY}")),
         *((LIST[at:].encode(to), {}, "is UTF-16; save it as UTF-8") for at in (0, 1) for to in ("utf-16", "utf-16-be")),
-        (gzip.compress(LIST.encode()), {}, "is compressed (gzip); unpack it"),
+        (gzip.compress(LIST.encode(), mtime=0), {}, "is compressed (gzip); unpack it"),
         (b"1 Q0 a 1 1 t\n", {"answer": "text"}, "is not JSON, so settings cannot find anything in it"),
         (b'{"results": {"n": 1}}', {"rows": "results"}, "`rows` finds an object; it must be a list"),
         (b'{"a": 1}', {"rows": "b"}, "`rows` finds null; it must be a list"),
