@@ -294,8 +294,8 @@ def test_being_put_off_is_no_failure(serve: Serve, monkeypatch: pytest.MonkeyPat
 def test_a_server_that_is_busy_and_says_come_at_once_is_given_time(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, busy: Reply
 ) -> None:
-    monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", 0.2)
-    until = time.monotonic() + 0.6
+    monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", 0.1)
+    until = time.monotonic() + 0.3
     server = serve(behaviour=lambda request, call: busy if time.monotonic() < until else GOOD)
     assert answered(ask()) == [GOOD.content]
     assert server.calls <= 1 + ATTEMPTS
@@ -340,7 +340,7 @@ def test_concurrency_halves_on_429_and_grows_back(serve: Serve) -> None:
 # Being stopped while waiting
 
 
-async def stopped(llm: LLM, seconds: float = 0.6) -> str:
+async def stopped(llm: LLM, seconds: float) -> str:
     """The note that a deadline leaves on the error if it passes while the model is asked."""
     with pytest.raises(TimeoutError) as caught:
         async with asyncio.timeout(seconds):
@@ -368,7 +368,7 @@ HANGS = FAULTS["hang"](GOOD)
 
 def test_who_is_stopped_while_put_off_knows_by_what(serve: Serve) -> None:
     server = serve(rate_limited(20))
-    assert notes_of(0.6, 0.6, 0.6) == [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"] * 3
+    assert notes_of(0.3, 0.3, 0.3) == [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"] * 3
     assert server.calls == 1
 
 
@@ -389,12 +389,12 @@ def test_who_is_stopped_knows_the_last_attempt(
     if not replies:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setattr("evaltrack.judges.client.delay", lambda attempt: 0 if replies[1:] else 60)
-    assert re.fullmatch(note, notes_of(0.6)[0])
+    assert re.fullmatch(note, notes_of(0.3)[0])
 
 
 def test_who_is_stopped_in_the_queue_knows_so(serve: Serve) -> None:
     serve(HANGS)
-    first, second = notes_of(0.9, 0.4)
+    first, second = notes_of(0.6, 0.3)
     assert first.startswith("waiting: no answer for")
     assert second == "waiting: one of the 1 calls in flight to end"
 

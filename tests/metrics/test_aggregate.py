@@ -13,7 +13,7 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Tokens, Usage, Verdict
 from tests.metrics.test_measure import HIT, MISS, chunks, question
 
-repeatable = settings(deadline=None, derandomize=True)
+repeatable = settings(deadline=None, derandomize=True, max_examples=30)
 
 
 def verdict(overall: float | None = 0.85, judge: str = "j", *, spent: int | None = None, **fields: Any) -> Verdict:

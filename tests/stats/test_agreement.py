@@ -30,7 +30,7 @@ from evaltrack.stats.agreement import (
 )
 from evaltrack.stats.intervals import paired_interval
 
-repeatable = settings(deadline=None, derandomize=True, max_examples=100)
+repeatable = settings(deadline=None, derandomize=True, max_examples=50)
 
 NUMERIC = ["mean_absolute_difference", "share_within", "bias", "quadratic_kappa", "alpha_interval", "spearman"]
 LABELS = ["accuracy", "cohen_kappa", "alpha_nominal"]
