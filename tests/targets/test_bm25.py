@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import runpy
 from collections.abc import Iterable
 from dataclasses import replace
@@ -23,9 +22,9 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question, Response, Target
 from evaltrack.report.html.page import safe_link
 from evaltrack.targets.bm25 import DEPTH, FLOOR, NO_WORD, Bm25ByDomain, Bm25Target, open_bm25
-from tests.files import data
+from tests.conftest import REPO
+from tests.files import data, put
 
-REPO = Path(__file__).parent.parent.parent
 GOLDEN = REPO / "golden"
 K1, B = 1.5, 0.75
 
@@ -48,9 +47,8 @@ def ranked(response: Response) -> list[str | None]:
 
 
 def write_corpus(folder: Path) -> Path:
-    (folder / "animals").mkdir(parents=True)
-    (folder / "animals" / "cats.md").write_text("# Cats\n\nThey purr softly.\n\n## Feeding\n\nFish and milk.\n")
-    (folder / "dogs.md").write_text("# Dogs\n\nThey bark loudly at night.\n")
+    put(folder / "animals" / "cats.md", "# Cats\n\nThey purr softly.\n\n## Feeding\n\nFish and milk.\n")
+    put(folder / "dogs.md", "# Dogs\n\nThey bark loudly at night.\n")
     return folder
 
 
@@ -103,18 +101,13 @@ def test_one_format_of_several(tmp_path: Path) -> None:
 def test_sources(tmp_path: Path) -> None:
     """A source has the chunk's id, its page's title and address, its heading above its text, and its score."""
     response = ask(open_bm25(str(write_corpus(tmp_path / "docs")), {"floor": "0"}), "Which fish do cats eat?")
-    assert response.sources is not None
-    feeding, lead = response.sources
+    feeding, lead = response.sources or ()
     assert feeding.model_dump(exclude={"score"}) == {
-        "chunk_id": "animals/cats#feeding",
-        "title": "Cats",
-        "url": "animals/cats.md#feeding",
-        "text": "Feeding\n\nFish and milk.",
+        **{"chunk_id": "animals/cats#feeding", "title": "Cats"},
+        **{"url": "animals/cats.md#feeding", "text": "Feeding\n\nFish and milk."},
     }
     assert (lead.chunk_id, lead.text) == ("animals/cats", "They purr softly.")
-    assert feeding.score is not None
-    assert lead.score is not None
-    assert feeding.score > lead.score > 0
+    assert (feeding.score or 0) > (lead.score or 0) > 0
     assert (response.abstained, response.usage, response.tool_calls) == (False, None, ())
 
 
@@ -127,11 +120,8 @@ def test_sources(tmp_path: Path) -> None:
     ],
 )
 def test_sources_link_to_their_page(tmp_path: Path, links: str, url: str) -> None:
-    (tmp_path / "my pages").mkdir()
-    (tmp_path / "my pages" / "cats.md").write_text("# Cats\n\n## Feeding\n\nFish and milk.\n")
-    response = ask(open_bm25(str(tmp_path), {"floor": "0", "links": links}), "Fish?")
-    assert response.sources is not None
-    found = response.sources[0].url
+    put(tmp_path / "my pages/cats.md", "# Cats\n\n## Feeding\n\nFish and milk.\n")
+    found = (ask(open_bm25(str(tmp_path), {"floor": "0", "links": links}), "Fish?").sources or ())[0].url
     assert found == url.format(folder=tmp_path)
     assert safe_link(found) == found
 
@@ -173,22 +163,15 @@ def test_words_match_in_other_forms(text: str, question: str) -> None:
     assert ranked(ask(index(["pear", text]), question)) == ["1"]
 
 
-def test_stop_words_do_not_count() -> None:
-    target = index(["plum and pear", "plum", "the the the apple"])
-    plain = ask(target, "plum pear")
-    assert plain.sources is not None
-    assert ask(target, "The plum and the PEAR, zebra zebra?").sources == plain.sources
-
-
-def test_repeated_words_count() -> None:
+def test_stop_words_do_not_count_and_repeated_words_do() -> None:
     """A word that the question says twice, in any form, counts twice, as in Lucene: here it turns the order."""
+    target = index(["plum and pear", "plum", "the the the apple"])
+    assert ask(target, "The plum and the PEAR, zebra zebra?").sources == ask(target, "plum pear").sources
     target = index(["plum plum plum", "plum pear", "plum pear apple", "apple"])
     assert ranked(ask(target, "plum pear"))[:2] == ["1", "2"]
     assert ranked(ask(target, "Plum, plums, more plums; pear"))[:2] == ["1", "0"]
-    once, twice = ask(target, "plum").sources, ask(target, "plum plum").sources
-    assert once is not None
-    assert twice is not None
-    assert [source.score for source in twice] == pytest.approx([2 * (source.score or 0) for source in once], abs=2e-6)
+    once, twice = ([each.score for each in ask(target, text).sources or ()] for text in ("plum", "plum plum"))
+    assert twice == pytest.approx([2 * (score or 0) for score in once], abs=2e-6)
 
 
 # Abstention
@@ -202,10 +185,7 @@ def test_nothing_in_common(question: str) -> None:
 
 def test_floor_is_reached_or_not() -> None:
     texts = ["plum", "pear", "apple"]
-    sources = ask(index(texts), "plum").sources
-    assert sources is not None
-    best = sources[0].score
-    assert best is not None
+    best = (ask(index(texts), "plum").sources or ())[0].score or 0
     assert ranked(ask(index(texts, best), "plum")) == ["0"]
     assert ask(index(texts, best + 1e-6), "plum").declined
 
@@ -227,20 +207,14 @@ def test_the_default_floor_is_chosen_on_other_questions_than_it_is_tested_on() -
 @pytest.mark.parametrize("of_golden", ["NFC", "NFD"])
 @pytest.mark.parametrize("of_corpus", ["NFC", "NFD"])
 def test_names_in_both_spellings_are_one(tmp_path: Path, of_golden: str, of_corpus: str) -> None:
-    folder, asked = tmp_path / "docs", normalize(of_golden, "When does the café open?")
-    folder.mkdir()
+    folder, key = tmp_path / "docs", "café#öffnungszeiten"
     page = normalize(of_corpus, "# Café\n\n## Öffnungszeiten\n\nThe café opens at nine.\n")
-    (folder / normalize(of_corpus, "café.md")).write_text(page)
-    (folder / "bar.md").write_text("# Bar\n\nThe bar opens at ten.\n")
-    golden = tmp_path / f"{normalize(of_golden, 'séjour')}.jsonl"
-    key = normalize(of_golden, "café#öffnungszeiten")
-    line = {"id": "é", "question": asked, "expected_chunks": [key]}
-    golden.write_text(json.dumps(line, ensure_ascii=False))
+    put(folder / normalize(of_corpus, "café.md"), page)
+    put(folder / "bar.md", "# Bar\n\nThe bar opens at ten.\n")
+    line = f'{{"id": "é", "question": "When does the café open?", "expected_chunks": ["{key}"]}}'
+    golden = put(tmp_path / f"{normalize(of_golden, 'séjour')}.jsonl", normalize(of_golden, line))
     made = run_eval(golden, target=f"bm25:{folder}", tracking_uri=f"sqlite:///{tmp_path}/m.db", traces="off")
-    assert (made.metrics["mrr"], made.rows[0]["sources"][0]["chunk_id"]) == (
-        1,
-        normalize("NFC", line["expected_chunks"][0]),
-    )
+    assert (made.metrics["mrr"], made.rows[0]["sources"][0]["chunk_id"]) == (1, normalize("NFC", key))
     assert made.signature.golden == normalize("NFC", "séjour")
     assert [each.code for each in lint_golden(golden, folder) if each.severity == "error"] == []
 
@@ -249,29 +223,20 @@ def test_names_in_both_spellings_are_one(tmp_path: Path, of_golden: str, of_corp
 
 
 def write_domains(folder: Path) -> Path:
-    for domain, page in {
-        "pets": "# Dogs\n\nThey bark at night.\n",
-        "plants": "# Trees\n\nThe bark is rough.\n",
-    }.items():
-        (folder / domain).mkdir(parents=True)
-        (folder / domain / "page.md").write_text(page)
+    put(folder / "pets/page.md", "# Dogs\n\nThey bark at night.\n")
+    put(folder / "plants/page.md", "# Trees\n\nThe bark is rough.\n")
     return folder
 
 
 @pytest.mark.parametrize(("domain", "title"), [("pets", "Dogs"), ("plants", "Trees")])
 def test_a_question_is_asked_of_the_folder_of_its_domain(tmp_path: Path, domain: str, title: str) -> None:
-    target = open_bm25(str(write_domains(tmp_path)), {"by": "domain", "floor": "0"})
-    (source,) = asyncio.run(target(Question(id="1", question="Why does it bark?", domain=domain), 5)).sources or ()
+    settings, question = {"by": "domain", "floor": "0"}, Question(id="1", question="Why does it bark?", domain=domain)
+    target = open_bm25(str(write_domains(tmp_path)), {**settings, "links": "https://example.com/docs"})
+    (source,) = asyncio.run(target(question, 5)).sources or ()
     assert (source.chunk_id, source.title) == ("page", title)
-    linked = open_bm25(str(tmp_path), {"by": "domain", "floor": "0", "links": "https://example.com/docs"})
-    (source,) = asyncio.run(linked(Question(id="1", question="Why does it bark?", domain=domain), 5)).sources or ()
     assert source.url == f"https://example.com/docs/{domain}/page.md"
-
-
-def test_a_domain_without_a_folder_is_an_error_of_its_question(tmp_path: Path) -> None:
-    target = open_bm25(str(write_domains(tmp_path)), {"by": "domain"})
     with pytest.raises(LookupError, match=r"^no corpus for the domain `food`; there are pets, plants$"):
-        asyncio.run(target(Question(id="1", question="Why?", domain="food"), 5))
+        asyncio.run(target(question.model_copy(update={"domain": "food"}), 5))
 
 
 def test_what_is_wrong_in_all_domains_is_one_error(tmp_path: Path) -> None:
