@@ -6,15 +6,15 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mlflow
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evaltrack import report_html, run_eval
+from evaltrack import RunResult, report_html, run_eval
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError
 from evaltrack.records import Question, Response, Row, Source
@@ -23,7 +23,7 @@ from evaltrack.report.html import run_page
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.rows import columns_of, file_schema
 from evaltrack.tracking.store import connect
-from tests.files import data
+from tests.files import data, put
 
 MEGABYTE = 1_000_000
 
@@ -37,35 +37,30 @@ def _rows(n: int) -> pa.Table:
     return pa.Table.from_pylist([flat | {"id": str(i), "position": i} for i in range(n)], schema=file_schema())
 
 
-def _with(table: pa.Table, name: str, array: pa.Array) -> pa.Table:
-    return table.set_column(table.column_names.index(name), name, array)
+def _packed(path: Path, table: pa.Table, name: str, array: pa.Array, **options: Any) -> None:
+    """Write the table with another column."""
+    pq.write_table(table.set_column(table.column_names.index(name), name, array), path, compression="zstd", **options)
 
 
 def _repeated(n: int, text: str) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(
-        pa.array([0]).take(pa.nulls(n, pa.int32()).fill_null(0)).cast(pa.int32()), pa.array([text])
-    )
+    places = pa.array([0]).take(pa.nulls(n, pa.int32()).fill_null(0)).cast(pa.int32())
+    return pa.DictionaryArray.from_arrays(places, pa.array([text]))
 
 
 def repeated_text(path: Path) -> None:
-    pq.write_table(_with(_rows(2000), "answer", _repeated(2000, "x" * 5 * MEGABYTE)), path, compression="zstd")
+    _packed(path, _rows(2000), "answer", _repeated(2000, "x" * 5 * MEGABYTE))
 
 
 def repeated_id(path: Path) -> None:
-    pq.write_table(_with(_rows(2000), "domain", _repeated(2000, "x" * 5 * MEGABYTE)), path, compression="zstd")
+    _packed(path, _rows(2000), "domain", _repeated(2000, "x" * 5 * MEGABYTE))
 
 
 def repeated_source(path: Path) -> None:
-    table = _rows(2000)
-    texts = _repeated(2000, "x" * 5 * MEGABYTE)
-    names = ["chunk_id", "title", "url", "score", "text", "text_digest"]
-    empty = [pa.nulls(2000, pa.float64() if name == "score" else pa.string()) for name in names]
-    sources = pa.StructArray.from_arrays(
-        [texts if n == "text" else e for n, e in zip(names, empty, strict=True)], names
-    )
-    offsets = pa.array(range(2001), pa.int32())
-    table = _with(table, "sources", pa.ListArray.from_arrays(offsets, sources))
-    pq.write_table(table, path, compression="zstd")
+    columns = {name: pa.nulls(2000, pa.string()) for name in ("chunk_id", "title", "url")}
+    columns |= {"score": pa.nulls(2000, pa.float64()), "text": _repeated(2000, "x" * 5 * MEGABYTE)}
+    columns["text_digest"] = pa.nulls(2000, pa.string())
+    sources = pa.StructArray.from_arrays(list(columns.values()), list(columns))
+    _packed(path, _rows(2000), "sources", pa.ListArray.from_arrays(pa.array(range(2001), pa.int32()), sources))
 
 
 def many_rows(path: Path) -> None:
@@ -76,72 +71,57 @@ def many_rows(path: Path) -> None:
 
 
 def long_list(path: Path) -> None:
-    expected = pa.ListArray.from_arrays(pa.array([0, 30 * MEGABYTE], pa.int32()), pa.nulls(30 * MEGABYTE, pa.string()))
-    pq.write_table(_with(_rows(1), "expected", expected), path, compression="zstd")
+    offsets = pa.array([0, 30 * MEGABYTE], pa.int32())
+    _packed(path, _rows(1), "expected", pa.ListArray.from_arrays(offsets, pa.nulls(30 * MEGABYTE, pa.string())))
 
 
 def wide_texts(path: Path) -> None:
     texts = pa.array([f"{i}" + "x" * (MEGABYTE // 2) for i in range(500)])
-    pq.write_table(_with(_rows(500), "answer", texts), path, compression="zstd", use_dictionary=False)
+    _packed(path, _rows(500), "answer", texts, use_dictionary=False)
 
 
-BOMBS: dict[str, Callable[[Path], None]] = {
-    made.__name__: made for made in (repeated_text, repeated_id, repeated_source, many_rows, long_list, wide_texts)
-}
-
-
+BOMBS = (repeated_text, repeated_id, repeated_source, many_rows, long_list, wide_texts)
 READ = """
 import re, sys
 from pathlib import Path
 from evaltrack.errors import TrackingError
-from evaltrack.records import Signature
-from evaltrack.api.compare_sides import side_of_table
 from evaltrack.tracking.rows_reader import read_table
 
 for path in map(Path, sys.argv[1:]):
     try:
-        longest = max(len(row["answer"] or "") for row in read_table(path))
-        side = side_of_table(Run("r", "r", Signature(golden="g", golden_digest="0", k=5, target="t")), path)
-        said = f"read, no text above {longest}"
+        said = f"read, no text above {max(len(row['answer'] or '') for row in read_table(path))}"
     except TrackingError as error:
         said = str(error)
     print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024, said)
 """
 MEMORY_MB = 500
-GOLDEN = "".join(f'{{"id": {n}, "question": "What is {n}?", "expected_chunks": ["a"]}}\n' for n in range(12))
 
 
-@pytest.fixture(scope="module")
-def bombs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bombs")
-    for name, make in BOMBS.items():
-        path = folder / f"{name}.parquet"
+def test_a_bomb_takes_little_memory(tmp_path: Path) -> None:
+    files = [tmp_path / f"{make.__name__}.parquet" for make in BOMBS]
+    for path, make in zip(files, BOMBS, strict=True):
         make(path)
         assert path.stat().st_size < 1_000_000
-    return folder
-
-
-def test_a_bomb_takes_little_memory(bombs: Path) -> None:
-    files = [bombs / f"{name}.parquet" for name in BOMBS]
     read = subprocess.run([sys.executable, "-c", READ, *files], capture_output=True, text=True, timeout=120)
     assert read.returncode == 0, read.stderr
-    for name, line in zip(BOMBS, read.stdout.splitlines(), strict=True):
+    for path, line in zip(files, read.stdout.splitlines(), strict=True):
         memory, said = line.split(" ", 1)
-        assert int(memory) < MEMORY_MB, (name, said)
-        assert "was not written by evaltrack" in said or re.search(r"no text above (200000|2)$", said), (name, said)
+        assert int(memory) < MEMORY_MB, (path.name, said)
+        assert "was not written by evaltrack" in said or re.search(r"no text above (200000|2)$", said), (path, said)
 
 
-SPOILT: list[dict[str, object]] = data("attacks.json")["spoilt_summaries"]
+def evaluated(folder: Path, store_uri: str, count: int) -> RunResult:
+    questions = [{"id": n, "question": f"What is {n}?", "expected_chunks": ["a"]} for n in range(count)]
+    golden = put(folder / "small.jsonl", questions)
+    return run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=store_uri, traces="off")
 
 
 def test_a_summary_is_read_to_the_letter(store_uri: str, tmp_path: Path) -> None:
-    golden = tmp_path / "small.jsonl"
-    golden.write_text(GOLDEN)
-    run = run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=store_uri, traces="off")
+    run = evaluated(tmp_path, store_uri, 12)
     store = connect(store_uri)
     summary = mlflow.artifacts.load_dict(f"runs:/{run.run_id}/summary.json")
     assert stored_result(store, find_evaluation(store, run.run_id)).metrics == run.metrics
-    for spoilt in SPOILT:
+    for spoilt in data("attacks.json")["spoilt_summaries"]:
         store.client.log_text(run.run_id, json.dumps(summary | spoilt), "summary.json")
         with pytest.raises(TrackingError, match=f"is damaged or of another version: {next(iter(spoilt))}"):
             stored_result(store, find_evaluation(store, run.run_id))
@@ -152,10 +132,7 @@ def test_how_much_is_listed_depends_on_the_rows(
 ) -> None:
     monkeypatch.setattr(run_page, "LISTED", 40)
     monkeypatch.setattr(run_page, "SAMPLED", 20)
-    golden = tmp_path / "many.jsonl"
-    lines = (f'{{"id": {n}, "question": "What is {n}?", "expected_chunks": ["a"]}}\n' for n in range(50))
-    golden.write_text("".join(lines))
-    run = run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=store_uri, traces="off")
+    run = evaluated(tmp_path, store_uri, 50)
     summary = mlflow.artifacts.load_dict(f"runs:/{run.run_id}/summary.json")
     summary["totals"]["num_questions"] = 1
     mlflow.MlflowClient(store_uri).log_text(run.run_id, json.dumps(summary), "summary.json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import resource
 import shlex
 import sys
@@ -18,6 +17,7 @@ from evaltrack.tracking import rows
 from evaltrack.tracking.rows import TableWriter
 from evaltrack.tracking.rows_reader import read_table
 from tests.actors import evaluated
+from tests.files import put
 
 QUESTION = Question(id="1", question="Why?", domain="d", expected_chunks=("a",))
 TOO_LONG = {"answer": "x" * 50_000_000}
@@ -31,30 +31,23 @@ def row_of(name: str) -> Row:
     async def gather() -> Row:
         target = open_target(name)
         (row,) = [row async for row in evaluated([QUESTION], target, timeout=60)]
-        if close := getattr(target, "aclose", None):
-            await close()
+        await target.aclose()
         return row
 
     return asyncio.run(gather())
-
-
-def named(kind: str, returned: object, folder: Path) -> str:
-    saved = folder / "response.jsonl"
-    saved.write_text(json.dumps({"id": "1", **returned} if kind == "recorded" else returned))  # type: ignore[dict-item]
-    return f"command:sh -c 'cat {saved}' {{id}}" if kind == "command" else f"recorded:{saved}"
 
 
 @pytest.mark.parametrize("kind", ["command", "recorded"])
 @pytest.mark.parametrize(
     ("returned", "bound"), [(TOO_LONG, "16,777,216"), (TOO_MANY, "10,000")], ids=["50 MB", "100,000 sources"]
 )
-def test_a_response_is_bounded(kind: str, returned: object, bound: str, tmp_path: Path) -> None:
-    name = named(kind, returned, tmp_path)
+def test_a_response_is_bounded(kind: str, returned: dict[str, object], bound: str, tmp_path: Path) -> None:
+    saved = put(tmp_path / "response.jsonl", [{"id": "1", **returned}])
     if kind == "recorded":  # found when the file is read, before anything runs
         with pytest.raises(UsageError, match=rf"response\.jsonl:1: .*{bound}"):
-            row_of(name)
+            row_of(f"recorded:{saved}")
         return
-    row = row_of(name)
+    row = row_of(f"command:sh -c 'cat {saved}' {{id}}")
     assert row.failure is not None
     assert bound in row.failure.message
     assert len(row.failure.message) < 500
@@ -76,10 +69,8 @@ def test_what_a_function_prints_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "flooding.py").write_text(
-        "import os\n\ndef ask(question):\n    for _ in range(100):\n        os.write(1, b'x' * 1_000_000)\n"
-        "    return ['a']\n"
-    )
+    loop = "    for _ in range(100):\n        os.write(1, b'x' * 1_000_000)\n"
+    put(tmp_path / "flooding.py", f"import os\n\ndef ask(question):\n{loop}    return ['a']\n")
     before = megabytes()
     with Path("/dev/null").open("w") as nowhere:
         monkeypatch.setattr(sys, "stderr", nowhere)
@@ -93,12 +84,15 @@ def test_long_rows_do_not_wait_for_a_slow_question(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(rows, "WINDOW_BYTES", 2_000_000)
     monkeypatch.setattr(rows, "GROUP_BYTES", 1_000_000)
     path = tmp_path / "rows.parquet"
-    writer = TableWriter(path, 5)
-    response = Response(answer="x" * 1_000_000, sources=(Source(chunk_id="a"),))
-    for position in range(1, 40):
+    writer, response = TableWriter(path, 5), Response(answer="x" * 1_000_000, sources=(Source(chunk_id="a"),))
+
+    def row(position: int, response: Response | None) -> Row:
         question = QUESTION.model_copy(update={"id": str(position)})
-        writer.add(Row(position=position, question=question, response=response, trial=1, started_at=0.0, seconds=0.0))
+        return Row(position=position, question=question, response=response, trial=1, started_at=0.0, seconds=0.0)
+
+    for position in range(1, 40):
+        writer.add(row(position, response))
     assert writer.rows >= 28
-    writer.add(Row(position=0, question=QUESTION.model_copy(update={"id": "0"}), trial=1, started_at=0.0, seconds=0.0))
+    writer.add(row(0, None))
     writer.close()
     assert sorted(int(row["id"]) for row in read_table(path)) == list(range(40))

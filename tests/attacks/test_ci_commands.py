@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from evaltrack.report.escaping import BREAK, clip
-from tests.conftest import REPO, evaltrack
+from tests.conftest import evaltrack
+from tests.files import data, put
 from tests.judging import cli
 from tests.test_hostile_text import RENDERINGS, rendered, seen
 
@@ -57,7 +58,7 @@ def commands(text: str) -> list[str]:
     return [name for line in lines for name in (github_command(line), azure_command(line)) if name]
 
 
-ORDERS: list[str] = json.loads((REPO / "tests/data/ci_orders.json").read_text())
+ORDERS: list[str] = data("ci_orders.json")
 RUNNERS = (ORDERS[0], ORDERS[4], ORDERS[9])
 """One order each of GitHub's two forms and of Azure's."""
 
@@ -90,59 +91,49 @@ def test_no_rendering_holds_a_command(rendering: str) -> None:
             assert "##vso" not in text, (order, place)
 
 
-@pytest.mark.parametrize("rendering", ["run, JSON", "comparison, JSON"])
-def test_data_for_machines_stays_what_it_was(rendering: str) -> None:
+def test_data_and_texts_stay_what_they_were() -> None:
     for order in ("##[error]pwned", "\\##vso[task.debug]pwned"):
-        assert order in str(json.loads(rendered(rendering, "question", order)))
+        for rendering in ("run, JSON", "comparison, JSON"):
+            assert order in str(json.loads(rendered(rendering, "question", order)))
+    assert clip("a ##[error]b", 12) == clip(clip("a ##[error]b", 12), 12) == f"a ##{BREAK}[error]b"
 
 
-def test_people_see_the_text_as_it_was() -> None:
-    assert clip("a ##[error]b", 12) == f"a ##{BREAK}[error]b"
-    assert clip(clip("a ##[error]b", 12), 12) == f"a ##{BREAK}[error]b"
+ORDER = "x\n::error::pwned"
 
 
-BAD_SETTINGS = ['["##[error]pwned"]\nk = 1\n', '["x\\n::error::pwned"]\nk = 1\n', "[run]\n'##vso[task.debug]' = 1\n"]
-
-
-@pytest.mark.parametrize("text", BAD_SETTINGS)
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        *((text, ("small.jsonl",)) for text in ('["##[error]pwned"]\nk = 1\n', '["x\\n::error::pwned"]\nk = 1\n')),
+        ("[run]\n'##vso[task.debug]' = 1\n", ("small.jsonl",)),
+        ("", ("small.jsonl", "##[error]pwned", ORDER)),
+    ],
+)
 def test_an_error_quotes_no_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    settings: str,
+    words: tuple[str],
 ) -> None:
-    (tmp_path / "evaltrack.toml").write_text(text)
+    put(tmp_path / "evaltrack.toml", settings)
     monkeypatch.chdir(tmp_path)
 
-    assert cli("run", "small.jsonl") == 2
+    assert cli("run", *words) == 2
 
     printed = capsys.readouterr().err
-    assert printed.startswith("Error: evaltrack.toml: ")
+    assert printed.startswith("Error: evaltrack.toml: ") if settings else "pwned" in printed
     assert commands(printed) == []
 
 
-def test_a_usage_error_quotes_no_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli("run", "small.jsonl", "##[error]pwned", "x\n::error::pwned") == 2
-
-    printed = capsys.readouterr().err
-    assert "pwned" in printed
-    assert commands(printed) == []
-
-
-HOSTILE = [
-    {"id": "##[error]id", "question": "::error::q", "expected_chunks": ["##vso[task.debug]c"], "domain": "##[group]d"},
-    {
-        "id": "::error::id",
-        "question": "##[error]q",
-        "expected_chunks": ["a"],
-        "domain": "x ::error::d " + "y" * 12 + " ::error::d",
-    },
-]
+TEXTS = ("##[error]id", "::error::q", "##vso[task.debug]c", "##[group]d")
+MORE = ("::error::id", "##[error]q", "a", "x ::error::d " + "y" * 12 + " ::error::d")
+HOSTILE = [{"id": a, "question": b, "expected_chunks": [c], "domain": d} for a, b, c, d in (TEXTS, MORE)]
 
 
 def written(folder: Path, name: str = "##[error]set") -> Path:
-    path = folder / f"{name}.jsonl"
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in HOSTILE))
-    answer = {"id": "::error::id", "answer": "##[error]a", "sources": ["##[error]s"]}
-    (folder / "answers.jsonl").write_text(json.dumps(answer) + "\n")
-    return path
+    put(folder / "answers.jsonl", [{"id": "::error::id", "answer": "##[error]a", "sources": ["##[error]s"]}])
+    return put(folder / f"{name}.jsonl", HOSTILE)
 
 
 def test_golden_sets_are_checked_without_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,10 +167,8 @@ TARGET = "def ask(question, k):\n    print('::add-mask::e')\n    print('see', '#
 
 def test_what_a_target_prints_is_no_command(store_uri: str, tmp_path: Path) -> None:
     written(tmp_path)
-    (tmp_path / "app.py").write_text(TARGET)
-
+    put(tmp_path / "app.py", TARGET)
     ended = evaltrack("run", "##[error]set.jsonl", "-t", "python:app:ask", cwd=tmp_path)
-
     assert ended.returncode == 0, ended.stderr
     assert "pwned" in ended.stderr
     assert commands(ended.stdout + ended.stderr) == []

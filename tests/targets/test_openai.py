@@ -16,13 +16,14 @@ from tests.openai_server import OpenAIServer
 QUESTION = Question(id="1", question="Do cats purr?", domain="d", expected_chunks=("a",))
 
 
-def ask(settings: dict[str, str]) -> Response:
-    """One question asked, and the connections closed."""
+def ask(settings: dict[str, str], question: Question = QUESTION) -> tuple[Response, list[str]]:
+    """The response to one question, and the notes of the target."""
 
-    async def asked() -> Response:
+    async def asked() -> tuple[Response, list[str]]:
         target = open_openai("tiny", settings)
+        assert target.takes_history
         try:
-            return await target(QUESTION, 5)
+            return await target(question, 5), target.notes
         finally:
             await target.aclose()
 
@@ -32,7 +33,7 @@ def ask(settings: dict[str, str]) -> Response:
 def test_the_model_is_asked_once_and_reports_its_usage(monkeypatch: pytest.MonkeyPatch) -> None:
     with OpenAIServer(script(Reply(content="They do.", usage=ServerUsage(12, 3, cached=8, reasoning=1)))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        response = ask({})
+        response, _ = ask({})
 
     usage = Usage(prompt_tokens=12, completion_tokens=3, cached_tokens=8, reasoning_tokens=1)
     assert response == Response(answer="They do.", usage=usage)
@@ -52,21 +53,11 @@ def test_settings_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (server.bodies[0]["temperature"], server.bodies[0]["max_completion_tokens"]) == (0.7, 50)
 
 
-def test_what_the_server_refused_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = None
-
-    async def asked() -> str | None:
-        nonlocal target
-        target = open_openai("tiny", {"temperature": "0.7"})
-        response = await target(QUESTION, 5)
-        await target.aclose()
-        return response.answer
-
+def test_settings_that_the_server_refuses_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     with OpenAIServer(refuses_parameter(script(Reply(content="They do.")), "temperature")) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        assert asyncio.run(asked()) == "They do."
-    assert target is not None
-    assert target.notes == ["tiny refuses `temperature`; it was left out"]
+        response, notes = ask({"temperature": "0.7"})
+    assert (response.answer, notes) == ("They do.", ["tiny refuses `temperature`; it was left out"])
 
 
 def test_without_a_key_the_message_says_what_to_set() -> None:
@@ -79,18 +70,16 @@ def test_without_a_key_the_message_says_what_to_set() -> None:
 TURNS = [{"role": "user", "content": "Do dogs?"}, {"role": "assistant", "content": "They do not."}]
 
 
+SYSTEM_TURN, OWN_TURN = ({"role": "system", "content": text} for text in (SYSTEM, "You know cats."))
+TOOL = [{"role": "tool", "content": '{"purr": 0}'}, {"role": "user", "content": 'Tool result:\n{"purr": 0}'}]
+
+
 @pytest.mark.parametrize(
     ("history", "before"),
     [
-        (TURNS, [{"role": "system", "content": SYSTEM}, *TURNS]),
-        (
-            [{"role": "system", "content": "You know cats."}, *TURNS],
-            [{"role": "system", "content": "You know cats."}, *TURNS],
-        ),
-        (
-            [TURNS[0], {"role": "tool", "content": '{"purr": 0}'}],
-            [{"role": "system", "content": SYSTEM}, TURNS[0], {"role": "user", "content": 'Tool result:\n{"purr": 0}'}],
-        ),
+        (TURNS, [SYSTEM_TURN, *TURNS]),
+        ([OWN_TURN, *TURNS], [OWN_TURN, *TURNS]),
+        ([TURNS[0], TOOL[0]], [SYSTEM_TURN, TURNS[0], TOOL[1]]),
     ],
     ids=["turns", "own system turn", "tool turn"],
 )
@@ -98,14 +87,7 @@ def test_the_turns_before_are_sent(
     history: list[dict[str, str]], before: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = Question.model_validate(QUESTION.model_dump() | {"history": history})
-
-    async def ask_it() -> None:
-        target = open_openai("tiny", {})
-        assert target.takes_history
-        await target(asked, 5)
-        await target.aclose()
-
     with OpenAIServer(script(Reply(content="They do."))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        asyncio.run(ask_it())
+        ask({}, asked)
     assert server.bodies[0]["messages"] == [*before, {"role": "user", "content": "Do cats purr?"}]

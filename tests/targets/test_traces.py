@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from evaltrack.targets.traces import TraceReader
 from evaltrack.tracking.past_traces import PastTrace
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import forget_traces
-from tests.files import data
+from tests.files import data, put
 from tests.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -64,12 +63,10 @@ def traced(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Non
     return answer
 
 
-def golden(folder: Path, *questions: dict[str, Any]) -> Path:
-    """A golden set; each question expects the chunk `cats` unless it says otherwise."""
-    path = folder / "mine.jsonl"
-    lines = ({"id": str(n), "expected_chunks": ["cats"]} | each for n, each in enumerate(questions, start=1))
-    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
-    return path
+def golden(folder: Path, *questions: str) -> Path:
+    """A golden set whose questions expect the chunk `cats`."""
+    lines = ({"id": n, "question": text, "expected_chunks": ["cats"]} for n, text in enumerate(questions, start=1))
+    return put(folder / "mine.jsonl", lines)
 
 
 def test_autologged_traces_are_evaluated(
@@ -85,7 +82,7 @@ def test_autologged_traces_are_evaluated(
     traced("Unrelated?")
     with pytest.raises(ValueError, match="no question"):
         traced("A failure")
-    path = golden(tmp_path, {"question": "When do cats sleep?"}, {"question": "a failure"}, {"question": "Never?"})
+    path = golden(tmp_path, "When do cats sleep?", "a failure", "Never?")
 
     made = run_eval(path, target="traces:prod", tracking_uri=store_uri)
 
@@ -120,14 +117,11 @@ def test_the_sources_are_what_the_last_reranker_left(
         with mlflow.start_span("chain") as root:
             root.set_inputs({"question": question})
             for names, kind in ((retrieved, SpanType.RETRIEVER), *((each, SpanType.RERANKER) for each in reranked)):
+                found = [documents[each] for each in (names["documents"] if isinstance(names, dict) else names)]
                 with mlflow.start_span("step", span_type=kind) as span:
-                    span.set_outputs(
-                        {"documents": [documents[each] for each in names["documents"]]}
-                        if isinstance(names, dict)
-                        else [documents[each] for each in names]
-                    )
+                    span.set_outputs({"documents": found} if isinstance(names, dict) else found)
             root.set_outputs({"answer": "x"})
-    path = golden(tmp_path, *({"question": question} for question in lists))
+    path = golden(tmp_path, *lists)
     made = run_eval(path, target="traces:prod", tracking_uri=store_uri, traces="off")
     assert [row["reciprocal_rank"] for row in made.rows] == [1, 0, 1]
     assert [len(row["sources"]) for row in made.rows] == [2, 1, 1]
@@ -187,12 +181,6 @@ def test_what_cannot_be_opened(traced: Callable[..., str], name: str, settings: 
     assert message in str(caught.value)
 
 
-MESSAGES = [
-    {"role": "system", "content": "Be brief."},
-    {"role": "user", "content": [{"type": "text", "text": "When?"}]},
-]
-
-
 @pytest.mark.parametrize("inputs", data("targets.json")["trace_inputs"])
 def test_questions_in_the_usual_forms(inputs: Any) -> None:
     assert TraceReader().question_of(PastTrace("t", inputs, None)) == "When?"
@@ -207,19 +195,16 @@ def test_inputs_and_outputs_of_ones_own() -> None:
     trace = PastTrace("t", {"a": "x", "b": {"c": "When?"}, "d": "y"}, {"z": {"y": "90."}})
     reader = TraceReader(*(compile_expression("traces", *each) for each in (("question", "b.c"), ("answer", "z.y"))))
     assert (reader.question_of(trace), reader.result(trace).fields["answer"]) == ("When?", "90.")
-    with pytest.raises(ValueError, match="name the one that holds the text; say which with `question=`"):
-        TraceReader().question_of(trace)
-    with pytest.raises(ValueError, match="its outputs hold no answer"):
-        TraceReader().result(PastTrace("t", "When?", {"z": 1}))
-    with pytest.raises(ValueError, match="no message of a user"):
-        TraceReader().question_of(PastTrace("t", MESSAGES[:1], None))
-    with pytest.raises(ValueError, match="its question is empty"):
-        TraceReader().question_of(PastTrace("t", " ", None))
-
-
-def test_outputs_with_an_error_are_a_failure() -> None:
-    outputs = {"answer": "", "sources": [], "error": {"code": 7}}
-    assert TraceReader().result(PastTrace("t", "When?", outputs)).failure == '{"code": 7}'
+    for inputs, outputs, problem in (
+        (trace.inputs, None, "name the one that holds the text; say which with `question=`"),
+        ("When?", {"z": 1}, "its outputs hold no answer"),
+        ([{"role": "system", "content": "Be brief."}], None, "no message of a user"),
+        (" ", None, "its question is empty"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            TraceReader().result(PastTrace("t", inputs, outputs))
+    failed = PastTrace("t", "When?", {"answer": "", "sources": [], "error": {"code": 7}})
+    assert TraceReader().result(failed).failure == '{"code": 7}'
 
 
 def test_documents_and_tokens() -> None:
