@@ -20,6 +20,7 @@ from evaltrack.api.local_commands import saved_command
 from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
+from tests.files import put
 
 PROGRAM = """import pathlib
 pathlib.Path("executed").touch()
@@ -58,8 +59,7 @@ class Store:
 
 @pytest.fixture
 def store(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    golden = Path("small.jsonl")
-    golden.write_text('{"id": "a", "question": "What?", "expected_chunks": ["x"]}\n')
+    golden = put(Path("small.jsonl"), [{"id": "a", "question": "What?", "expected_chunks": ["x"]}])
     baseline = run_eval(golden, target=lambda question, k: ["x"], judge="none", tracking_uri=store_uri, traces="off")
     return Store(store_uri, golden, baseline, monkeypatch, tmp_path / "elsewhere")
 
@@ -107,6 +107,7 @@ def test_a_run_that_ends_in_the_future_is_not_the_newest(store: Store) -> None:
 
 
 def test_a_judge_of_another_machine_is_replayed_with_what_the_user_names(store: Store) -> None:
+    """Numbers in a forged signature are checked."""
     for name in ("judge_a", "judge_b"):
         Path(f"{name}.py").write_text(JUDGE % 0.5)
     store.monkeypatch.syspath_prepend(str(Path.cwd()))
@@ -114,12 +115,6 @@ def test_a_judge_of_another_machine_is_replayed_with_what_the_user_names(store: 
     with pytest.raises(UsageError, match="the run was judged by judge_a:judge, not by judge_b:judge"):
         replay_judge(planted, times=1, judge="judge_b:judge", tracking_uri=store.uri)
     assert replay_judge(planted, times=1, judge="judge_a:judge", tracking_uri=store.uri).noise == 0
-
-
-def test_numbers_in_a_forged_signature_are_checked(store: Store) -> None:
-    Path("judge_a.py").write_text(JUDGE % 0.5)
-    store.monkeypatch.syspath_prepend(str(Path.cwd()))
-    planted = store.planted(program(), "judge_a:judge")
     client = mlflow.MlflowClient(store.uri)
     signature = find_evaluation(connect(store.uri), planted).signature
     for forged in ({"k": 10**9}, {"weights": "alpha=1e999"}, {"weights": "import os"}, {"pass_threshold": 7.0}):

@@ -11,19 +11,9 @@ from evaltrack.tracking.tags import read_tag
 
 BASELINE = {"golden": "small", "run_id": "x", "by": "me", "at": "2026-01-01T00:00:00+00:00", "reason": ""}
 DEEP = "[" * 3900 + "]" * 3900
-SPOILT = [
-    DEEP,
-    '{"golden": ' + DEEP + "}",
-    json.dumps({**BASELINE, "golden": {"a": [1]}}),
-    json.dumps({**BASELINE, "run_id": 7}),
-    json.dumps({**BASELINE, "at": None}),
-    json.dumps({**BASELINE, "more": 1}),
-    json.dumps([BASELINE]),
-    "null",
-    "NaN",
-    "1e999",
-    "{",
-]
+CHANGES = [{"golden": {"a": [1]}}, {"run_id": 7}, {"at": None}, {"more": 1}]
+SPOILT = [json.dumps({**BASELINE, **each}) for each in CHANGES]
+SPOILT += [DEEP, f'{{"golden": {DEEP}}}', json.dumps([BASELINE]), "null", "NaN", "1e999", "{"]
 
 
 @pytest.mark.parametrize("text", SPOILT)
