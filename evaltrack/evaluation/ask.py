@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from evaltrack.errors import EvaltrackError
-from evaltrack.metrics.criteria import NAMED
 from evaltrack.metrics.measure import Measured, Rules, measure
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
@@ -34,9 +33,6 @@ from evaltrack.records.row import seconds_now
 from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.processes import InterruptedCallError, asked_twice
 from evaltrack.targets.threads import aside
-
-if TYPE_CHECKING:
-    from evaltrack.evaluation.settings import EvaluationConfig
 
 Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
 T = TypeVar("T")
@@ -273,26 +269,7 @@ def _tokens(asked: Sequence[str], response: Response, k: int, count: Counter | N
     return count([*asked, *sources, response.answer or ""], response)
 
 
-def evaluator_of(
-    settings: EvaluationConfig, target: Target, judges: Sequence[Judge], scorers: Sequence[Scorer], redactor: Redactor
-) -> Evaluator:
-    """Return the evaluator of a target for the settings of an evaluation."""
-    model = settings.model or target.model
-    bounds = [NAMED.get(part.strip(), part) for part in settings.require.split(",")]
-    asks_for_tokens = any("num_tokens" in bound or "combined_score" in bound for bound in bounds)
-    return Evaluator(
-        target,
-        rules=settings.rules,
-        judges=judges,
-        count=_counter(model, always=bool(model or judges or settings.prices or asks_for_tokens)),
-        timeout=settings.timeout,
-        judge_timeout=settings.judge_timeout,
-        redactor=redactor,
-        scorers=scorers,
-    )
-
-
-def _counter(model: str | None, *, always: bool) -> Counter:
+def counter(model: str | None, *, always: bool) -> Counter:
     """Return a function that counts tokens with the vocabulary of the target's model, else with `o200k_base`.
 
     If no model is involved, the vocabulary (0.3 s, 70 MB) is not loaded and the count is None. `always`: count in any

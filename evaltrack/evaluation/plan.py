@@ -14,11 +14,11 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from evaltrack import __version__
 from evaltrack.errors import Guide, UsageError
-from evaltrack.evaluation.ask import evaluator_of
+from evaltrack.evaluation.ask import Evaluator, counter
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.golden.reader import GoldenSet, open_golden
@@ -27,7 +27,7 @@ from evaltrack.judges import JudgeFunctions, Models, judge_names, open_faithfuln
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.judges.own_scores import Functions, asks_judge
 from evaltrack.metrics.catalogue import metric_table
-from evaltrack.metrics.criteria import Criterion, parse_criteria
+from evaltrack.metrics.criteria import NAMED, Criterion, parse_criteria
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
@@ -191,18 +191,45 @@ def _engine_problems(
 
 
 @dataclass(frozen=True)
-class Plan:
+class Opened:
+    """The open parts of an evaluation."""
+
+    target: Target
+    judges: tuple[Judge, ...]
+    scorers: tuple[Scorer, ...]
+    cache: VerdictCache | None
+    redactor: Redactor
+
+    @property
+    def closables(self) -> tuple[Closable, ...]:
+        """The parts that are closed at the end."""
+        return (self.target, *self.judges, *self.scorers)
+
+    def evaluator(self, settings: EvaluationConfig) -> Evaluator:
+        """Return the evaluator of the target."""
+        model = settings.model or self.target.model
+        bounds = [NAMED.get(part.strip(), part) for part in settings.require.split(",")]
+        asks_for_tokens = any("num_tokens" in bound or "combined_score" in bound for bound in bounds)
+        return Evaluator(
+            self.target,
+            rules=settings.rules,
+            judges=self.judges,
+            count=counter(model, always=bool(model or self.judges or settings.prices or asks_for_tokens)),
+            timeout=settings.timeout,
+            judge_timeout=settings.judge_timeout,
+            redactor=self.redactor,
+            scorers=self.scorers,
+        )
+
+
+@dataclass(frozen=True)
+class Plan(Opened):
     """An evaluation that has been checked and can be run."""
 
     command: Command
     golden: GoldenSet
     criteria: tuple[Criterion, ...]
     signature: Signature
-    target: Target
-    judges: tuple[Judge, ...]
-    scorers: tuple[Scorer, ...]
-    cache: VerdictCache | None
-    redactor: Redactor
     made_from_before: Mapping[str, str] = field(default_factory=dict)
     workers: RayWorkers | None = None
     """Makes the rows instead of this process, if set."""
@@ -229,18 +256,18 @@ class Plan:
         return self.traces == "all" or (self.traces == "auto" and len(self.golden) <= TRACED_QUESTIONS)
 
     @property
-    def _opened(self) -> tuple[Closable, ...]:
-        workers = (self.workers,) if self.workers else ()
-        return (self.target, *self.judges, *self.scorers, *workers)
+    def closables(self) -> tuple[Closable, ...]:
+        """The parts that are closed at the end, with the workers."""
+        return super().closables + ((self.workers,) if self.workers else ())
 
     @cached_property
     def notes_on_others(self) -> tuple[str, ...]:
         """Notes on questions that target or judges hold and the golden set does not."""
-        return tuple(filter(None, (each.note_on_other_questions(self.golden.ids) for each in self._opened)))
+        return tuple(filter(None, (each.note_on_other_questions(self.golden.ids) for each in self.closables)))
 
     def notes(self) -> tuple[str, ...]:
         """Return the remarks of target, judges, golden set and cache."""
-        notes = [note for each in self._opened for note in each.notes]
+        notes = [note for each in self.closables for note in each.notes]
         notes += self.notes_on_others
         if drafts := self.golden.stats.drafts:
             notes.append(f"{count(drafts, 'unconfirmed draft')} of the golden set left out")
@@ -318,16 +345,16 @@ class Plan:
         rounds = trials or range(1, settings.trials + 1)
 
         def rows() -> AsyncGenerator[Row]:
-            evaluator = evaluator_of(settings, self.target, self.judges, self.scorers, self.redactor)
+            evaluator = self.evaluator(settings)
             row_memory, most = None if evaluator.answers_at_once else memory, settings.concurrency
             maker = self.workers or evaluator
             return evaluate(selected, maker, trials=rounds, memory=row_memory, stop=stop, concurrency=most)
 
-        take_all(rows, take, self._opened, runner)
+        take_all(rows, take, self.closables, runner)
 
     def close(self, runner: asyncio.Runner) -> None:
         """Close the target and judges that were asked with this runner."""
-        run_to_end(lambda: close_all(self._opened), runner)
+        run_to_end(lambda: close_all(self.closables), runner)
 
 
 def open_cache(settings: EvaluationConfig, opened: ExitStack) -> VerdictCache | None:
@@ -337,16 +364,6 @@ def open_cache(settings: EvaluationConfig, opened: ExitStack) -> VerdictCache | 
     cache = VerdictCache(cache_folder())
     opened.callback(cache.close)
     return cache
-
-
-class Opened(NamedTuple):
-    """The open parts of an evaluation."""
-
-    target: Target
-    judges: tuple[Judge, ...]
-    scorers: tuple[Scorer, ...]
-    cache: VerdictCache | None
-    redactor: Redactor
 
 
 def open_named(
@@ -422,7 +439,8 @@ def planned(
     with ExitStack() as resources:
         opened, declared = open_named(settings, opened_target, resources, functions, store_uri)
         signature = signature_of(golden, target_name, opened, settings, declared)
-        yield Plan(Command(golden_path, target_name, settings, str(Path.cwd())), golden, criteria, signature, *opened)
+        command = Command(golden_path, target_name, settings, str(Path.cwd()))
+        yield Plan(**vars(opened), command=command, golden=golden, criteria=criteria, signature=signature)
 
 
 LONGEST_SIGNATURE = 7900

@@ -19,7 +19,7 @@ from typing import Any
 
 from evaltrack import __version__
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
-from evaltrack.evaluation.ask import Evaluator, evaluator_of
+from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.loop import close_all
 from evaltrack.evaluation.plan import open_named
 from evaltrack.evaluation.settings import Command
@@ -79,11 +79,9 @@ class RowWorker:
         with suppress(OSError):  # another machine may not have the folder
             os.chdir(self._command.folder)
         settings, name = self._command.settings, self._command.target
-        (target, judges, scorers, _, redactor), _ = open_named(
-            settings, lambda _: open_target(name, settings.options_of_target), self._resources
-        )
-        self._opened += (target, *judges, *scorers)
-        return evaluator_of(settings, target, judges, scorers, redactor)
+        opened, _ = open_named(settings, lambda _: open_target(name, settings.options_of_target), self._resources)
+        self._opened += opened.closables
+        return opened.evaluator(settings)
 
 
 class RayWorkers(Closable):
