@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -29,6 +29,15 @@ async def take(into: Callable[[Row], object], asked: Iterable[Question], target:
     """Hand on each row as it comes, so that those before an error are not lost."""
     async for row in evaluated(asked, target, **settings):
         into(row)
+
+
+async def cancelled(work: Awaitable[object]) -> None:
+    """Begin work, and cancel it."""
+    task = asyncio.ensure_future(work)
+    await turns()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def rows(asked: list[Question], target: Target, **settings: Any) -> list[Row]:
@@ -184,12 +193,7 @@ def test_a_stopped_run_asks_nothing_more_of_a_target_that_resists(closing: int) 
             raise ConnectionError("closed") from None
 
     async def work() -> None:
-        found = evaluated(questions(6), target, concurrency=2)
-        taking = asyncio.ensure_future(anext(found))
-        await turns()
-        taking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await taking
+        await cancelled(anext(evaluated(questions(6), target, concurrency=2)))
 
     finish(work)
     assert blocking.asked == ["0", "1"]
@@ -209,13 +213,8 @@ def test_a_target_that_hangs_for_ever_is_left_behind(monkeypatch: pytest.MonkeyP
         return FOUND
 
     async def work() -> None:
-        found = evaluated(questions(3), target, concurrency=1)
-        taking = asyncio.ensure_future(anext(found))
-        await turns()
         start = asyncio.get_running_loop().time()
-        taking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await taking
+        await cancelled(anext(evaluated(questions(3), target, concurrency=1)))
         assert 0.5 <= asyncio.get_running_loop().time() - start < 5
         assert len(others()) == 1
         release.set()
@@ -357,11 +356,7 @@ def test_what_finishes_while_the_run_is_closed_is_kept() -> None:
             return FOUND
 
     async def work() -> None:
-        taking = asyncio.create_task(take(lambda row: None, questions(9), target, memory=memory, concurrency=3))
-        await turns()
-        taking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await taking
+        await cancelled(take(lambda row: None, questions(9), target, memory=memory, concurrency=3))
 
     finish(work)
     assert sorted(row.question.id for row in memory.kept) == blocking.asked == ["0", "1", "2"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from evaltrack.errors import TrackingError
 from evaltrack.system import retries
-from evaltrack.system.retries import NAMED_AT_ONCE, Policy
+from evaltrack.system.retries import Policy
 from evaltrack.tracking.runs import Dataset, log_dataset
 from evaltrack.tracking.server_retries import LOGIN, UNICODE, broke_off, is_web_page, no_reply, reason
 from evaltrack.tracking.store import Store, connect, own_words, tracking_errors
@@ -106,38 +108,22 @@ def test_a_download_that_never_comes_is_an_error(server: str, tmp_path: Path, mo
             store.download(run_id, ROWS, folder)
 
 
-TRIES = NAMED_AT_ONCE.calls or 0
 RACE = "(sqlite3.IntegrityError) UNIQUE constraint failed: datasets.experiment_id, datasets.name, datasets.digest"
 
 
-def calls_of(errors: list[str]) -> int:
-    """How often a store is asked that fails with these errors first."""
-    left, calls = list(errors), []
+@pytest.mark.parametrize(("error", "times", "calls"), [(RACE, 3, 4), (RACE, 4, None), ("disk full", 1, None)])
+def test_a_set_that_another_run_just_named_is_named_again(error: str, times: int, calls: int | None) -> None:
+    errors, called = [error] * times, list[object]()
 
     def log_inputs(*arguments: Any) -> None:
-        calls.append(arguments)
-        if left:
-            raise MlflowException(left.pop(0))
+        called.append(arguments)
+        if errors:
+            raise MlflowException(errors.pop())
 
-    try:
-        log_dataset(Store("sqlite://", SimpleNamespace(log_inputs=log_inputs)), "run", Dataset("a", "d" * 64, "p", 1))  # type: ignore[arg-type]
-    finally:
-        assert {arguments[0] for arguments in calls} == {"run"}
-        assert {arguments[1][0].dataset.digest for arguments in calls} == {"d" * 36}
-        errors[:] = [str(len(calls))]
-    return len(calls)
-
-
-@pytest.mark.parametrize("races", range(TRIES))
-def test_a_set_that_another_run_just_named_is_named_again(races: int) -> None:
-    assert calls_of([RACE] * races) == races + 1
-
-
-@pytest.mark.parametrize(("errors", "calls"), [([RACE] * TRIES, TRIES), (["disk full"], 1)])
-def test_other_refusals_are_raised(errors: list[str], calls: int) -> None:
-    with pytest.raises(MlflowException):
-        calls_of(errors)
-    assert errors == [str(calls)]
+    store: Any = Store("sqlite://", SimpleNamespace(log_inputs=log_inputs))  # type: ignore[arg-type]
+    with nullcontext() if calls else pytest.raises(MlflowException, match=re.escape(error)):
+        log_dataset(store, "run", Dataset("a", "d" * 64, "p", 1))
+    assert len(called) == (calls or times)
 
 
 NO_JSON = "the response body was not in a valid JSON format. Response body: '{}'"
