@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -148,10 +149,10 @@ def comparison_markdown(comparison: Comparison) -> str:
     metrics and notes are added only while the page is short. Omitted questions are counted.
     """
     helpers: dict[str, Callable[..., str]] = {"sentence": lambda text: sentence(text, CAUSE)}
-    helpers |= {each.__name__: each for each in (address, code, raw_html)}
+    helpers |= {each.__name__: each for each in (address, code, link, raw_html)}
     fields = fields_of_comparison(comparison) | {name: _ours(each) for name, each in helpers.items()}
     fields |= {"headline": comparison_summary.headline_words(comparison), "CAUSES": CAUSES, "few": SHOWN}
-    fields |= {"tags": TAGS, "links": [Ours(each) for each in _links(comparison)], "sources": _sources}
+    fields |= {"tags": TAGS, "sources": _sources}
     fields |= {"marker": Ours(marker(comparison.candidate.signature.golden)), "lines": metric_lines(comparison)}
     parts: Any = _markdown().get_template("comparison.md").make_module(fields)
     head, rest = str(parts.head()), f"{parts.metrics() if comparison.metrics else ''}{parts.about()}"
@@ -182,22 +183,8 @@ def marker(golden: str) -> str:
     return f"<!-- evaltrack:{name} -->"
 
 
-def _links(comparison: Comparison) -> list[str]:
-    links = {
-        "candidate": comparison.candidate.link,
-        "baseline": comparison.baseline.link,
-        "side by side in MLflow": comparison.compare_link,
-    }
-    return [linked for words, url in links.items() if (linked := link(words, url)) != words]
-
-
-def _sources(change: Change, k: int) -> Sequence[tuple[Ours, Ours]]:
-    """Return the ranked sources of both sides as pairs, down to the ranks that matter. Expected sources are bold."""
+def _sources(change: Change, k: int) -> list[tuple[tuple[str, bool], ...]]:
+    """Return the ranked sources of both sides as pairs, down to the ranks that matter."""
     depth = min(max(k, change.cause.rank_before or 0, change.cause.rank_after or 0), SHOWN_SOURCES)
-    before, after = (
-        [f"**{code(name)}**" if expected else code(name) for name, expected in ranked_sources(row, depth)]
-        for row in (change.before, change.after)
-    )
-    longest = max(len(before), len(after))
-    pairs = zip(before + [""] * (longest - len(before)), after + [""] * (longest - len(after)), strict=True)
-    return [(Ours(was), Ours(now)) for was, now in pairs]
+    sides = (ranked_sources(row, depth) for row in (change.before, change.after))
+    return list(zip_longest(*sides, fillvalue=("", False)))

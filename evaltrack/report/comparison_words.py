@@ -6,7 +6,7 @@ Each text is one line.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -17,12 +17,12 @@ from evaltrack.compare.differences import in_order
 from evaltrack.compare.run_differences import DIGESTS, RECORDED, TARGET, RunDifference
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.metric import MINUS
-from evaltrack.records.amount import count, verb
 from evaltrack.records.run import COMMIT, RESPONSES, UNCOMMITTED, Run
 from evaltrack.records.run import VERDICTS as RECORDED_VERDICTS
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.gate_words import allowed_words, drop_share, rerun_words
+from evaltrack.report.templates import speaker
 from evaltrack.report.words import (
     LATENCY_TITLES,
     METRIC_TITLES,
@@ -33,7 +33,6 @@ from evaltrack.report.words import (
     metric_number,
     metric_title,
     score_title,
-    selection_words,
 )
 
 VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Unknown"}
@@ -57,47 +56,17 @@ def verdict_words(comparison: Comparison) -> str:
 
     For a part of the golden set: ``No regression in a selection of 50 of 1,000 questions``.
     """
-    verdict, other_rubric = VERDICTS[comparison.verdict], "reasoning score"
-    if comparison.candidate.signature.rubric == "reasoning":
-        other_rubric = "judge score"
+    other_rubric = "judge score" if comparison.candidate.signature.rubric == "reasoning" else "reasoning score"
     apart = [part for part, name in PARTS.items() if name in comparison.left_out and part != other_rubric]
-    part = _part_words(comparison)
-    if not apart:
-        return f"{verdict}{part}"
     measured = {metric.name for metric in comparison.metrics}
-    within = [part for part, name in PARTS.items() if name in measured]
-    where = f" in {_and(within)}" if within and comparison.verdict != "unknown" else ""
-    return f"{verdict}{where}{part}; {_and(apart)} not compared"
-
-
-def _part_words(comparison: Comparison) -> str:
-    """Return the number of selected questions of each side; empty if both evaluated the whole golden set."""
-    was, now = comparison.baseline.signature.selection, comparison.candidate.signature.selection
-    words = f" in a selection of {now.questions:,} of {count(now.total, 'question')}" if now else ""
-    return words + (f" against a baseline of {was.questions:,} of {count(was.total, 'question')}" if was else "")
-
-
-def selections_words(comparison: Comparison) -> str:
-    """Return ``, candidate: 50 of 1,000 questions (sample 50, seed 0)`` for each side with a selection."""
-    sides = {"candidate": comparison.candidate, "baseline": comparison.baseline}
-    parts = {whose: selection_words(run.signature) for whose, run in sides.items()}
-    return "".join(f", {whose}: {words}" for whose, words in parts.items() if words)
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    is_limited = apart and comparison.verdict != "unknown"
+    within = [part for part, name in PARTS.items() if name in measured] if is_limited else []
+    return _say("verdict", comparison, VERDICTS[comparison.verdict], within, apart)
 
 
 def sides_words(comparison: Comparison) -> str:
     """Return the names of the two runs, the golden set, and the number of compared questions."""
-    candidate, baseline = comparison.candidate, comparison.baseline
-    sides = f"{run_words(candidate, baseline)} against {run_words(baseline, candidate)}"
-    golden = clip(comparison.candidate.signature.golden, 80)
-    apart = len(comparison.edited) + len(comparison.removed)
-    common = comparison.num_common
-    whole = count(common + apart, "question")
-    questions = f"compares {common:,} of {whole}" if apart else count(common, "common question")
-    return f"{sides}, {golden}, {questions}{selections_words(comparison)}"
+    return _say("sides", comparison)
 
 
 def run_words(run: Run, other: Run | None = None) -> str:
@@ -330,16 +299,19 @@ def difference_words(comparison: Comparison) -> str:
     Example: ``chunk_size 400 to 600; commit 1a2b3c4d5e6f (main) to 9f8e7d6c5b4a (main)``. Empty if no difference is
     known and a run has no settings.
     """
-    differences = [each for each in comparison.differences if not _names_a_digested_file(each, comparison)]
-    parts = [*map(_words, differences[:SHOWN]), *_same_but_changed(comparison)]
+    sides = (comparison.baseline, comparison.candidate)
+    digested = all(RESPONSES in run.settings for run in sides)
+    differences = [each for each in comparison.differences if not (digested and _names_files(each))]
+    parts = list(map(_words, differences[:SHOWN]))
+    before, after = (run.settings.get(COMMIT, "") for run in sides)
+    if before == after and UNCOMMITTED in before:
+        parts.append(f"perhaps the code: both have {UNCOMMITTED} on top of {clip(before.partition(' ')[0], 20)}")
     if len(differences) > SHOWN:
         parts.append(f"{len(differences) - SHOWN:,} more")
-    stated = comparison.baseline.settings and comparison.candidate.settings
-    if parts or not stated:
+    if parts or not all(run.settings for run in sides):
         return "; ".join(parts)
-    if comparison.candidate.signature.target.startswith(RECORDED) and not _digests_responses(comparison):
-        return "nothing recorded; of the responses, the runs record only the file name"
-    return "nothing recorded"
+    only_name = comparison.candidate.signature.target.startswith(RECORDED) and not digested
+    return f"nothing recorded{'; of the responses, the runs record only the file name' if only_name else ''}"
 
 
 def _words(difference: RunDifference) -> str:
@@ -347,7 +319,10 @@ def _words(difference: RunDifference) -> str:
         return f"different {difference.name}"
     if _names_files(difference):
         return f"different {RESPONSES}"  # file names do not tell if the responses differ
-    was, now = (_value(value) for value in (difference.baseline, difference.candidate))
+    was, now = (
+        "(none)" if value is None else clip(value, SHOWN_VALUE) or "(empty)"
+        for value in (difference.baseline, difference.candidate)
+    )
     return f"{clip(difference.name, 80)} {was} to {now}"
 
 
@@ -355,29 +330,6 @@ def _names_files(difference: RunDifference) -> bool:
     """Return True if the values are names of files of recorded responses."""
     values = (difference.baseline or "", difference.candidate or "")
     return difference.name == TARGET and all(value.startswith(RECORDED) for value in values)
-
-
-def _names_a_digested_file(difference: RunDifference, comparison: Comparison) -> bool:
-    """Return True for names of files if digests already compare their responses."""
-    return _names_files(difference) and _digests_responses(comparison)
-
-
-def _digests_responses(comparison: Comparison) -> bool:
-    """Return True if both runs have a digest of their recorded responses."""
-    return all(RESPONSES in run.settings for run in (comparison.baseline, comparison.candidate))
-
-
-def _value(value: str | None) -> str:
-    if value is None:
-        return "(none)"
-    return clip(value, SHOWN_VALUE) or "(empty)"
-
-
-def _same_but_changed(comparison: Comparison) -> Iterator[str]:
-    """Yield a note if both runs have uncommitted changes on the same commit: the code may differ."""
-    commits = [run.settings.get(COMMIT) for run in (comparison.baseline, comparison.candidate)]
-    if commits[0] and commits[0] == commits[1] and UNCOMMITTED in commits[0]:
-        yield f"perhaps the code: both have {UNCOMMITTED} on top of {clip(commits[0].partition(' ')[0], 20)}"
 
 
 # Groups
@@ -412,10 +364,11 @@ def group_regressed(group: GroupDelta) -> bool:
 
 def group_changed(group: GroupDelta) -> bool:
     """Return True if a question of the group flipped, or a mean changed visibly."""
-    return bool(group.pass_to_fail or group.fail_to_pass) or any(map(_moved, group.metrics))
+    return bool(group.pass_to_fail or group.fail_to_pass) or any(map(moved, group.metrics))
 
 
-def _moved(metric: MetricDelta) -> bool:
+def moved(metric: MetricDelta) -> bool:
+    """Return True if the mean changed visibly."""
     return metric_change(metric.name, metric.delta) not in ("0", "≈ 0")
 
 
@@ -431,32 +384,9 @@ def group_flips(group: GroupDelta) -> str:
     return f"{MINUS}{group.pass_to_fail:,} +{group.fail_to_pass:,}"
 
 
-def group_sentence(group: GroupDelta, k: int, *, flips: bool) -> str:
-    """Return a group in a sentence.
-
-    Example: ``domain travel, 26 questions: 4 broke, 1 was fixed; Pass rate 73.1 % → 57.7 %, Recall@5 0.812 → 0.750``.
-    """
-    moved = [
-        f"{metric_title(metric.name, k)} {course_words(metric)}{' (rule broken)' if metric.regressed else ''}"
-        for metric in group.metrics
-        if metric.regressed or _moved(metric)
-    ]
-    broke, fixed = group.pass_to_fail, group.fail_to_pass
-    parts = [f"{broke:,} broke, {fixed:,} {verb(fixed, 'was', 'were')} fixed"] if flips and broke + fixed else []
-    parts += [", ".join(moved)] if moved else []
-    return f"{group_words(group)}, {count(group.num_questions, 'question')}: {'; '.join(parts) or 'no change'}"
-
-
 def course_words(metric: MetricDelta) -> str:
     """Return ``0.803 → 0.750``. Use it without the difference, which can need more decimals."""
     return f"{metric_number(metric.name, metric.baseline)} → {metric_number(metric.name, metric.candidate)}"
 
 
-def group_cell(group: GroupDelta, name: str) -> str:
-    """Return the value of a group's metric and its change: ``0.750 (−0.053)``."""
-    metric = next((metric for metric in group.metrics if metric.name == name), None)
-    if metric is None:
-        return "–"
-    now, difference = metric_number(name, metric.candidate), metric_change(name, metric.delta)
-    change = f" ({difference})" if metric.delta and metric.shows_change else ""
-    return f"{now}{change}{' FAIL' if metric.regressed else ''}"
+_say = speaker("comparison_sentences.txt", run_words=run_words)

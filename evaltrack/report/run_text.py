@@ -14,12 +14,11 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.judges.llm_judge import TEXT_LIMIT
 from evaltrack.metrics.aggregate import LEVELS, worst_domains
 from evaltrack.metrics.rubric import tier_words
-from evaltrack.records.amount import count
 from evaltrack.records.stored_row import StoredRow, text_digest
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report import words
 from evaltrack.report.comparison_summary import behind_line, verdict_sentence
-from evaltrack.report.escaping import clip, described, one_line, within
+from evaltrack.report.escaping import clip, one_line, within
 from evaltrack.report.gate_words import reasons, reruns_words
 from evaltrack.report.templates import descriptions, markdown, print_template
 from evaltrack.report.words import metric_number, metric_title, missed_words
@@ -102,7 +101,6 @@ def run_note(result: RunResult, taken: int = 0) -> str:
         "golden": quote(result.signature.golden, safe=""),
         "table": TABLE if result.totals["num_questions"] <= TABLE_ROWS else ROWS,
         "kind": "table" if result.totals["num_questions"] <= TABLE_ROWS else "file",
-        "passed": _passed(result),
         "target": clip(result.signature.target.replace("`", ""), 300),
         "domains": domains,
         "worst": [*(name for name, _ in domains[:SHOWN]), *(name for name in result.groups if name in LEVELS)],
@@ -116,17 +114,6 @@ def with_own_note(own: str, note: str) -> str:
     return f"{own.rstrip()}\n\n{note}" if own.strip() else note
 
 
-def _passed(result: RunResult) -> str:
-    """Return how many questions passed, of how many that were measured."""
-    num_questions = result.totals["num_questions"]
-    if "pass_rate" not in result.metrics:
-        return f"none of {count(num_questions, 'question')} could pass or fail"
-    measured = result.counts["pass_rate"]
-    passed = round(result.metrics["pass_rate"] * measured)
-    missing = f" ({num_questions - measured:,} more could not be measured)" if num_questions > measured else ""
-    return f"{passed:,} of {count(measured, 'question')} passed{missing}"
-
-
 def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side: bool) -> str:
     """Return the last comparison for the description of the candidate's run: verdict, reasons, and links.
 
@@ -135,18 +122,17 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
         experiment_id: The experiment of the candidate; links are relative to MLflow's UI.
         side_by_side: True if MLflow's own view shows both runs.
     """
-    now, was = comparison.candidate, comparison.baseline
-    here = f"#/experiments/{experiment_id}"
-    links = [f"[Comparison]({here}/runs/{now.run_id}/artifacts/comparison.html)"]
-    if side_by_side:
-        query = f"selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
-        links.append(f"[Side by side]({here}/evaluation-runs?{query})")
-    against = f"against {described(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
-    lines = [f"**{verdict_sentence(comparison)}** {against} · {' · '.join(links)}"]
-    lines += [f"\n{described(behind, 500)}"] if (behind := behind_line(comparison)) else []
-    lines += [f"\n- {described(reason, 200)}" for reason in reasons(comparison)]
-    lines += [f"\n{described(chance, 500)}"] if (chance := reruns_words(comparison)) else []
-    return within(lines, COMPARISON_LIMIT)
+    told = {
+        "c": comparison,
+        "here": f"#/experiments/{experiment_id}",
+        "side_by_side": side_by_side,
+        "sentence": verdict_sentence(comparison),
+        "behind": behind_line(comparison),
+        "reasons": reasons(comparison),
+        "reruns": reruns_words(comparison),
+    }
+    text = descriptions().get_template("comparison_note.md").render(told)
+    return within(text.rstrip("\n").split("\n"), COMPARISON_LIMIT)
 
 
 # The judges' reasoning

@@ -22,7 +22,6 @@ SCHEMAS = made_schemas()
 
 
 def valid(name: str, value: object) -> bool:
-    """Whether a value is as the schema has it."""
     return bool(Draft202012Validator(SCHEMAS[name]).is_valid(value))
 
 
@@ -43,7 +42,6 @@ def problems(name: str, value: object) -> list[str]:
 
 
 def lines(path: Path) -> list[Any]:
-    """The objects of a JSON Lines file."""
     return list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
 
 
@@ -111,7 +109,6 @@ def test_a_schema_is_printed_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
-    """What a command prints as JSON."""
     capsys.readouterr()
     assert _run([*arguments, "--output", "json"]) == code
     return json.loads(capsys.readouterr().out)
@@ -178,28 +175,21 @@ def test_outputs_about_judges_are_valid(store_uri: str, tmp_path: Path, capsys: 
     reasoned = printed(capsys, "run", f"{GOLDEN}/reasoning.jsonl", *recorded, "--rubric", "reasoning", "--sample", "12")
     assert reasoned["aims"]
     assert problems("run", reasoned) == []
-    assert problems("rubric", printed(capsys, "rubric")) == []
 
 
-def test_outputs_about_golden_sets_are_valid(
+def test_findings_are_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    golden, corpus = str(few_questions(tmp_path, 12, quoted=False)), f"{GOLDEN}/corpus/travel"
-    assert problems("index", printed(capsys, "index", corpus)) == []
-    assert problems("answer", printed(capsys, "ask", "How long may I stay?", "-t", f"bm25:{corpus}")) == []
-    added = printed(capsys, "golden", "add", "new.jsonl", "--question", "Why?", "--quote", "because of it")
-    assert problems("question", added) == []
-    assert problems("anchors", printed(capsys, "golden", "anchor", golden, "--corpus", corpus)) == []
-    Path("t.csv").write_text("id,question,expected_chunks\n1,Why?,fees#refunds\n")
-    assert problems("import", printed(capsys, "golden", "import", "t.csv", "-o", "again.jsonl")) == []
+    golden = str(few_questions(tmp_path, 12, quoted=False))
     Path("bad.jsonl").write_text('{"id": 1}\n{"id": 1, "question": "Q?", "expected_chunks": ["a"]}\n')
     assert problems("findings", printed(capsys, "golden", "lint", "bad.jsonl", golden, code=2)) == []
 
 
 def test_an_output_that_lacks_a_field_or_holds_another_is_found() -> None:
-    chunks = {"project": "a", "folder": "b", "num_chunks": 0, "documents": []}
-    assert problems("index", chunks) == []
-    assert problems("index", {**chunks, "colour": "red"}) != []
-    assert problems("index", {"project": "a"}) != []
-    assert valid("index", {**chunks, "of_a_later_version": 1})
+    plan = {"schema": "evaltrack.sweep-plan/1", "name": "a", "golden": "b", "questions": 1}
+    plan |= {"target_calls": 1, "judge_calls": 0, "configurations": []}
+    assert problems("sweep-plan", plan) == []
+    assert problems("sweep-plan", {**plan, "colour": "red"}) != []
+    assert problems("sweep-plan", {"name": "a"}) != []
+    assert valid("sweep-plan", {**plan, "of_a_later_version": 1})
