@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from math import fsum, sqrt
-from statistics import NormalDist
+from math import sqrt
+from statistics import NormalDist, fmean, variance
 from typing import Any
 
 from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.metrics.rubric import DIMENSIONS
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.stats.agreement import Agreement, label_agreement, numeric_agreement
+from evaltrack.stats.agreement import DECIMALS, Agreement, label_agreement, numeric_agreement
 
 Values = Mapping[str, Any]
 
@@ -26,11 +25,8 @@ SCALES = {
 """The scale of each grade. A tolerance is a share of it."""
 COUNTED = {"answer": (), "reasoning": ("hypotheses", "shifts")}
 """Counts, which have no scale: two judges agree up to a difference of 1."""
-TOLERANCES = {
-    "answer": dict.fromkeys(SCALES["answer"], 0.1),
-    "reasoning": {"reasoning_score": 0.05, **dict.fromkeys(DIMENSIONS, 0.1)},
-}
-"""Default tolerance for each grade, as a share of its scale."""
+USUAL, USUAL_REASONING = 0.1, 0.05
+"""Default tolerances, as shares of a grade's scale: of all grades, and of the reasoning score."""
 LABELS = {
     "answer": ("outcome", "declined"),
     "reasoning": ("tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"),
@@ -124,14 +120,12 @@ def agreement_of(
 
 def tolerances_of(rubric: str, share: float | None) -> dict[str, float]:
     """Return the difference up to which two judges agree on each number, in its unit."""
-    scales, usual = SCALES[rubric], TOLERANCES[rubric]
-    graded = {name: scale * (usual[name] if share is None else share) for name, scale in scales.items()}
-    return graded | dict.fromkeys(COUNTED[rubric], 1.0)
+    usual = {"reasoning_score": USUAL_REASONING}
+    shares = {name: usual.get(name, USUAL) if share is None else share for name in SCALES[rubric]}
+    return {name: SCALES[rubric][name] * each for name, each in shares.items()} | dict.fromkeys(COUNTED[rubric], 1.0)
 
 
-CONFIDENCE = 0.95
-
-TOLERANCE = {"overall_score": Fraction(5, 100), "reasoning_score": Fraction(5)}
+TOLERANCE = {"overall_score": 0.05, "reasoning_score": 5.0}
 """A score within +-5 % of its scale counts as repeated (P3)."""
 
 
@@ -155,7 +149,7 @@ class Replayed:
     @property
     def spread(self) -> float:
         """Highest minus lowest score, including the run's score."""
-        return max([self.score, *self.measured]) - min([self.score, *self.measured])
+        return max(self.score, *self.measured) - min(self.score, *self.measured) if self.measured else 0.0
 
     @property
     def changed(self) -> bool:
@@ -179,27 +173,31 @@ class Replay:
     usage_tokens: int
 
     @property
+    def num_responses(self) -> int:
+        """The number of responses that were judged again."""
+        return len(self.rows)
+
+    @property
     def num_verdicts(self) -> int:
         """The number of requested verdicts."""
         return self.times * len(self.rows)
 
     @property
-    def failed(self) -> int:
+    def num_errors(self) -> int:
         """The number of verdicts that failed."""
         return sum(value is None for row in self.rows for value in row.again)
 
     @property
     def share_within(self) -> float | None:
         """Share of the repeated scores within `TOLERANCE` of the run's score; None if there are none."""
-        tolerance = TOLERANCE[self.score]
-        near = [abs(_exact(value) - _exact(row.score)) <= tolerance for row in self.rows for value in row.measured]
-        return sum(near) / len(near) if near else None
+        gaps = [round(abs(value - row.score), DECIMALS) for row in self.rows for value in row.measured]
+        return sum(gap <= TOLERANCE[self.score] for gap in gaps) / len(gaps) if gaps else None
 
     @property
     def mean_spread(self) -> float | None:
         """Mean of the spreads of the responses; None if there are none."""
         spreads = [row.spread for row in self.rows if row.measured]
-        return fsum(spreads) / len(spreads) if spreads else None
+        return fmean(spreads) if spreads else None
 
     @property
     def num_changed(self) -> int:
@@ -214,31 +212,12 @@ class Replay:
         response's own scores (unbiased variance over the run's score and the replayed ones). None if no response was
         judged twice.
         """
-        variances = [_variance([row.score, *row.measured]) for row in self.rows if row.measured]
-        if not variances:
-            return None
-        of_mean = fsum(variances) / len(variances) / len(self.rows)
-        return NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * sqrt(2 * of_mean)
+        variances = [variance([row.score, *row.measured]) for row in self.rows if row.measured]
+        return NormalDist().inv_cdf(0.975) * sqrt(2 * fmean(variances) / len(self.rows)) if variances else None
 
     @property
     def metrics(self) -> Mapping[str, float]:
         """The metrics of the child run."""
-        metrics = {
-            "replay.share_within": self.share_within,
-            "replay.mean_spread": self.mean_spread,
-            "replay.noise": self.noise,
-            "replay.num_responses": float(len(self.rows)),
-            "replay.num_changed": float(self.num_changed),
-            "replay.num_errors": float(self.failed),
-        }
-        return {name: value for name, value in metrics.items() if value is not None}
-
-
-def _variance(values: Sequence[float]) -> float:
-    mean = fsum(values) / len(values)
-    return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-
-
-def _exact(value: float) -> Fraction:
-    """Return the decimal number that a float prints as, so that a value exactly at the tolerance is within it."""
-    return Fraction(str(value))
+        names = ("share_within", "mean_spread", "noise", "num_responses", "num_changed", "num_errors")
+        values = {f"replay.{name}": getattr(self, name) for name in names}
+        return {name: float(value) for name, value in values.items() if value is not None}

@@ -80,7 +80,7 @@ def _undefined(agreement: JudgesAgreement) -> dict[str, list[str]]:
 
 def replay_json(replay: Replay) -> dict[str, Any]:
     """Return the whole replay, response by response."""
-    return ReplayForm.of(replay, num_responses=len(replay.rows)).data()
+    return ReplayForm.of(replay).data()
 
 
 def replay_lines(replay: Replay) -> list[str]:

@@ -372,7 +372,7 @@ def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path
     assert [(row.passed, row.passed_again) for row in made.rows] == [(True, (True, True)), (False, (False, False))]
     assert (made.share_within, made.mean_spread, made.num_changed) == (3 / 4, 5, 0)
     assert made.noise == pytest.approx(Z * sqrt(2 * (4 + 12) / 2**2))
-    assert (made.num_verdicts, made.failed, made.left_out, made.usage_tokens) == (4, 0, 0, 4 * 30)
+    assert (made.num_verdicts, made.num_errors, made.left_out, made.usage_tokens) == (4, 0, 0, 4 * 30)
     (child,) = children(store_uri, run.run_id)
     assert (child.info.status, child.info.run_name) == ("FINISHED", "judge replay")
     assert child.data.params == {"judge": JUDGE, "times": "2", "replayed_run": run.run_id}
@@ -458,7 +458,7 @@ def test_a_verdict_that_failed_is_counted_and_in_no_number(store_uri: str, tmp_p
         made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
     assert server.calls == 2 + 3 + 2
     assert {row.id: row.again for row in made.rows} == {"a": (None, 72), "b": (50, 50)}
-    assert (made.failed, made.num_verdicts, made.share_within, made.usage_tokens) == (1, 4, 1, 5 * 30)
+    assert (made.num_errors, made.num_verdicts, made.share_within, made.usage_tokens) == (1, 4, 1, 5 * 30)
     assert made.noise == pytest.approx(Z * sqrt(2 * 2 / 2**2))
     (child,) = children(store_uri, run.run_id)
     assert child.data.metrics["replay.num_errors"] == 1

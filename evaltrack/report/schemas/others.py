@@ -152,7 +152,7 @@ class ReplayForm(Form):
     times: int
     num_responses: int
     left_out: int
-    num_errors: int = Field(validation_alias="failed")
+    num_errors: int
     share_within: float | None
     mean_spread: float | None
     num_changed: int
