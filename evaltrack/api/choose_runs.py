@@ -25,33 +25,42 @@ def choose_runs(
     baseline_run_id: str | None,
     experiment: str | None,
     *,
-    baseline_is_file: bool,
+    saved: Run | None = None,
     golden: str | None = None,
-) -> tuple[Run, Run | None]:
+) -> tuple[Run, Run]:
     """Return candidate and baseline: the named runs, else the newest finished run and the baseline of its golden set.
 
     The newest run is searched in `experiment`, else in the experiment of MLflow's variables, else in that of a named
-    baseline. If no run is named, the newest run of the set `golden` is taken. The baseline is None if it is a file.
+    baseline. If no run is named, the newest run of the set `golden` is taken. A `saved` run is the baseline.
 
     Raises:
         UsageError: there is no run, no baseline was set, or several golden sets have runs newer than their baselines.
         InconclusiveError: one of the runs has not ended, or both are the same run.
         TrackingError: the store does not answer, or holds no such run.
     """
-    named_baseline = named_evaluation(store, baseline_run_id) if baseline_run_id else None
-    if run_id:
-        candidate = named_evaluation(store, run_id)
-    else:
-        if not (named_baseline or golden or baseline_is_file):
-            _check_one_set(store, experiment_to_read(store, experiment).experiment_id)
-        candidate = _newest_candidate(store, experiment, golden, named_baseline)
-    baseline = named_baseline if named_baseline or baseline_is_file else _tagged(store, candidate)
-    for side in filter(None, (candidate, baseline)):
-        if side.status in ("RUNNING", "SCHEDULED"):
-            raise InconclusiveError(f"run {side.run_id} is still {side.status}; compare when it has ended")
-    if baseline is not None:
-        _check_baseline(candidate, baseline)
+    named = named_evaluation(store, baseline_run_id) if baseline_run_id else None
+    if not (run_id or named or golden or saved):
+        _check_one_set(store, experiment_to_read(store, experiment).experiment_id)
+    candidate = choose_candidate(store, run_id, experiment, golden, named)
+    baseline = named or saved or _tagged(store, candidate)
+    _check_ended(baseline)
+    _check_baseline(candidate, baseline)
     return candidate, baseline
+
+
+def choose_candidate(
+    store: Store, run_id: str | None, experiment: str | None, golden: str | None = None, baseline: Run | None = None
+) -> Run:
+    """Return the named run, else the newest one; both have ended. The errors are those of `choose_runs`."""
+    named = named_evaluation(store, run_id) if run_id else None
+    candidate = named or _newest_candidate(store, experiment, golden, baseline)
+    _check_ended(candidate)
+    return candidate
+
+
+def _check_ended(run: Run) -> None:
+    if run.status in ("RUNNING", "SCHEDULED"):
+        raise InconclusiveError(f"run {run.run_id} is still {run.status}; compare when it has ended")
 
 
 def _newest_candidate(store: Store, experiment: str | None, golden: str | None, baseline: Run | None) -> Run:

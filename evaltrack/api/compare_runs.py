@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_sides import side_of_file, side_of_run
-from evaltrack.api.rerun import ComparedRuns, rerunner_of
+from evaltrack.api.rerun import rerunner_of
 from evaltrack.compare.comparison import ComparedSet, Comparison, SetComparisons
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import ComparisonConfig
@@ -21,7 +21,6 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name, open_golden
 from evaltrack.metrics.catalogue import metric_table
-from evaltrack.records.run import Run
 from evaltrack.report.comparison_summary import behind_words
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
 from evaltrack.report.escaping import clip
@@ -78,40 +77,34 @@ def compare_runs(
     store = connect_to_read(tracking_uri, ui_url)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
     name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
-    candidate_run, compared_run = choose_runs(
-        store, candidate, baseline, experiment, baseline_is_file=saved is not None, golden=name
+    candidate_run, baseline_run = choose_runs(
+        store, candidate, baseline, experiment, saved=saved.info if saved else None, golden=name
     )
-    was_signature = saved.info.signature if saved else compared_run.signature  # type: ignore[union-attr]
-    table = metric_table(candidate_run.signature.scores, was_signature.scores)
-    rules = config.rules(table)
+    rules = config.rules(metric_table(candidate_run.signature.scores, baseline_run.signature.scores))
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
-        was = saved or side_of_run(store, compared_run, Path(folder))  # type: ignore[arg-type]  # one of both is set
+        was = saved or side_of_run(store, baseline_run, Path(folder))
         now = side_of_run(store, candidate_run, Path(folder))
         accepted = accepted_words(store, candidate_run.run_id)
-        runs = ComparedRuns(store, candidate_run, compared_run, now, was)
-        rerunner = rerunner_of(runs, config.max_reruns, resources, say) if config.gate == "auto" else ""
+        rerunner = rerunner_of(store, was, now, config.max_reruns, resources, say) if config.gate == "auto" else ""
         comparison = compare(was, now, rules, ignore=config.ignore, rerunner=rerunner, accepted=accepted)
     reruns = comparison.reruns
     if reruns.calls and not isinstance(rerunner, str):
         reruns = replace(reruns, tokens=rerunner.tokens, usd=rerunner.usd)
     release_free_memory()  # before the reports are made
-    comparison = replace(
-        comparison,
-        reruns=reruns,
-        compare_link=side_by_side(store, candidate_run, compared_run),
-        screen=comparison_screen,
-    )
+    link = side_by_side(store, candidate_run, baseline_run)
+    comparison = replace(comparison, reruns=reruns, compare_link=link, screen=comparison_screen)
     if log:
-        _log(store, comparison, candidate_run, compared_run)
+        _log(store, comparison)
     return comparison
 
 
-def _log(store: Store, comparison: Comparison, candidate: Run, baseline: Run | None) -> None:
+def _log(store: Store, comparison: Comparison) -> None:
+    candidate, baseline = comparison.candidate, comparison.baseline
     passes = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     counted = comparison.passing_compared
     flips = {fate: comparison.count(fate) for fate in ("broke", "fixed")} if counted else {}
     result = {
-        "baseline": comparison.baseline.run_id or comparison.baseline.name,
+        "baseline": baseline.run_id or baseline.name,
         "broke": flips.get("broke"),
         "fixed": flips.get("fixed"),
         "change": passes and passes.delta,
@@ -121,8 +114,8 @@ def _log(store: Store, comparison: Comparison, candidate: Run, baseline: Run | N
     release_free_memory()  # the page takes many times its size while it is made
     beside = shown_side_by_side(candidate, baseline)
     note = comparison_note(comparison, candidate.experiment_id, side_by_side=beside)
-    logged = comparison_json(comparison)
-    log_comparison(store, candidate.run_id, flips, comparison.verdict, result, logged, texts, note)
+    form = comparison_json(comparison)
+    log_comparison(store, candidate.run_id, flips, comparison.verdict, result, form, texts, note)
 
 
 def assert_no_regression(
@@ -234,7 +227,7 @@ def _problems(store: Store, paths: Sequence[str], experiment: str | None) -> dic
     wrong, inconclusive = [], {}
     for path in paths:
         try:
-            choose_runs(store, None, None, experiment, baseline_is_file=False, golden=golden_name(path))
+            choose_runs(store, None, None, experiment, golden=golden_name(path))
         except UsageError as error:
             wrong.append(f"{path}: {error}")
         except InconclusiveError as error:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evaltrack.api.choose_runs import choose_runs
+from evaltrack.api.choose_runs import choose_candidate
 from evaltrack.api.compare_runs import compare_runs
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import metric_table
@@ -65,7 +65,7 @@ def report_html(
         )
         return comparison_html(comparison)
     store = connect_to_read(tracking_uri, ui_url)
-    run = choose_runs(store, run_id, None, experiment, baseline_is_file=True)[0]
+    run = choose_candidate(store, run_id, experiment)
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
         rows = fetch_rows(store, run, Path(folder))

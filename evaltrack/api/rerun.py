@@ -36,19 +36,8 @@ DETERMINISTIC = "bm25:"
 Say = Callable[[str], object]
 
 
-@dataclass(frozen=True)
-class ComparedRuns:
-    """The runs of a comparison and their rows. The baseline is None if it is a file."""
-
-    store: Store
-    candidate: Run
-    baseline: Run | None
-    now: Side
-    was: Side
-
-
 def rerunner_of(
-    runs: ComparedRuns, max_reruns: int | None, resources: ExitStack, say: Say = lambda _: None
+    store: Store, was: Side, now: Side, max_reruns: int | None, resources: ExitStack, say: Say = lambda _: None
 ) -> CandidateRerunner | str:
     """Return a rerunner for questions of the candidate, or the reason that nothing can be rerun.
 
@@ -56,12 +45,14 @@ def rerunner_of(
     Each rerun has a new trial number, so that no cached verdict is used.
 
     Args:
-        runs: The runs that are compared.
+        store: The store of the runs.
+        was: The baseline.
+        now: The candidate.
         max_reruns: Largest number of calls; None allows as many as the candidate's run made.
         resources: Closes target and judges, which stay open between reruns.
         say: Receives messages on the reruns.
     """
-    run = runs.candidate
+    run = now.info
     if max_reruns == 0:
         return "reruns are off"
     if run.signature.target.startswith(FIXED):
@@ -71,14 +62,16 @@ def rerunner_of(
     except UsageError as error:
         return str(error)
     limit = run.num_questions * command.settings.trials if max_reruns is None else max_reruns
-    return CandidateRerunner(runs, command, limit, resources, say)
+    return CandidateRerunner(store, was, now, command, limit, resources, say)
 
 
 @dataclass
 class CandidateRerunner:
     """Reruns questions of a run, and counts calls, tokens and costs."""
 
-    runs: ComparedRuns
+    store: Store
+    was: Side
+    now: Side
     command: Command
     limit: int
     resources: ExitStack
@@ -91,13 +84,13 @@ class CandidateRerunner:
     @property
     def deterministic(self) -> bool:
         """True if neither the target nor a judge can answer differently."""
-        signature = self.runs.candidate.signature
+        signature = self.now.info.signature
         fixed_judge = signature.judge == "none" or all(name.startswith(FIXED) for name in self.command.settings.judge)
         return signature.target.startswith(DETERMINISTIC) and fixed_judge
 
     def records(self, ids: Collection[str]) -> Mapping[str, tuple[int, int]]:
         """Return earlier passes and trials of questions, as `question_records` does."""
-        return question_records(self.runs, ids)
+        return question_records(self.store, self.was, ids)
 
     def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:
         """Rerun each of the questions once.
@@ -109,7 +102,7 @@ class CandidateRerunner:
             self.say(
                 f"rerunning {count(len(ids), 'question')}, to tell broken from flaky ones; {self.limit:,} calls at most"
             )
-        for rows, side in zip(self._rows, (self.runs.was, self.runs.now), strict=True):
+        for rows, side in zip(self._rows, (self.was, self.now), strict=True):
             rows.update(side.rows(set(ids) - rows.keys(), False))
         plan, runner = self._open()
         answers: dict[str, Answer] = {}
@@ -142,7 +135,7 @@ class CandidateRerunner:
         return self.ledger.total_tokens + self.ledger.usage["judge"].total_tokens
 
     def _answer(self, row: Row) -> Answer:
-        again, key = stored_row(row, self.runs.candidate.signature.k), row.question.id
+        again, key = stored_row(row, self.now.info.signature.k), row.question.id
         was, now = (rows.get(key) for rows in self._rows)
         judged = bool(again.verdicts)
         same = _content(again, judged=judged) == _content(now, judged=judged)
@@ -162,9 +155,9 @@ class CandidateRerunner:
             # Own scores do not decide whether a question passes, and reruns are made on this machine.
             own = {"scores": (), "require": "", "evaluation_json": ""}
             settings = command.settings.with_(**own, engine="local", engine_address="", engine_workers=0)
-            opening = planned(command.golden, settings, command.target, store_uri=self.runs.store.uri)
+            opening = planned(command.golden, settings, command.target, store_uri=self.store.uri)
             plan = self.resources.enter_context(opening)
-            _check_same(plan, self.runs.candidate)
+            _check_same(plan, self.now.info)
             self.resources.callback(plan.close, runner)
             self._opened = plan, runner
         return self._opened
@@ -205,7 +198,7 @@ LEAST_TRIALS = 3
 COLUMNS = ["id", "digest", "passed", "trials", "passes"]
 
 
-def question_records(runs: ComparedRuns, ids: Collection[str]) -> dict[str, tuple[int, int]]:
+def question_records(store: Store, was: Side, ids: Collection[str]) -> dict[str, tuple[int, int]]:
     """Return passes and trials of questions in the baseline and in earlier runs of the same system.
 
     If the baseline is a file, only its own trials count. One or two trials of the baseline are left out: the question
@@ -215,18 +208,18 @@ def question_records(runs: ComparedRuns, ids: Collection[str]) -> dict[str, tupl
     Raises:
         TrackingError: the store does not answer, or the rows of the baseline are gone.
     """
-    baseline, rows = runs.baseline, runs.was.rows(ids, False)
+    baseline, rows = was.info, was.rows(ids, False)
     passed, times = Counter[str](), Counter[str]()
     for row in rows.values():
         if (row.trials or 0) >= LEAST_TRIALS:
             _count(row, passed, times)
-    system = baseline.system if baseline else None
-    if baseline and system and system.is_committed:
-        for run in earlier_evaluations(runs.store, baseline, EARLIER_RUNS):
+    system = baseline.system
+    if system and system.is_committed:
+        for run in earlier_evaluations(store, baseline, EARLIER_RUNS):
             if run.system is None or why_another_system(run.system, system):
                 continue
             with suppress(TrackingError):  # a run whose rows are gone or damaged is left out
-                for row in read_rows(runs.store, run, COLUMNS, set(ids)):
+                for row in read_rows(store, run, COLUMNS, set(ids)):
                     if row.id in rows and rows[row.id].digest == row.digest:
                         _count(row, passed, times)
     return {key: (passed[key], times[key]) for key in ids if times[key]}

@@ -94,18 +94,16 @@ def _finished_below(store: Store, parent: MlflowRun) -> list[str]:
     return [run.info.run_id for run in finished if "evaltrack.signature" in run.data.tags]
 
 
-def side_by_side(store: Store, candidate: Run, baseline: Run | None) -> str | None:
+def side_by_side(store: Store, candidate: Run, baseline: Run) -> str | None:
     """Return the link to MLflow's comparison of two runs; None if it cannot show them or the UI is unknown."""
-    if baseline is None or not shown_side_by_side(candidate, baseline):
+    if not shown_side_by_side(candidate, baseline):
         return None
     return store.compare_link(candidate.experiment_id, candidate.run_id, baseline.run_id)
 
 
-def shown_side_by_side(candidate: Run, baseline: Run | None) -> bool:
+def shown_side_by_side(candidate: Run, baseline: Run) -> bool:
     """Return True if MLflow's view can compare two runs: both have traces and are in one experiment."""
-    if baseline is None or "off" in (candidate.traces, baseline.traces):
-        return False
-    return candidate.experiment_id == baseline.experiment_id
+    return candidate.experiment_id == baseline.experiment_id and "off" not in (candidate.traces, baseline.traces)
 
 
 def evaluation_of(store: Store, run: MlflowRun) -> Run:

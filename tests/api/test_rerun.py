@@ -13,7 +13,7 @@ import pytest
 
 from evaltrack import Comparison, RunResult, compare_runs, run_eval
 from evaltrack.api.compare_sides import side_of_run
-from evaltrack.api.rerun import ComparedRuns, question_records
+from evaltrack.api.rerun import question_records
 from evaltrack.compare.reruns import Rerun
 from evaltrack.errors import InconclusiveError
 from evaltrack.records import Question, Response, Source
@@ -432,7 +432,7 @@ def test_runs_of_another_system_are_no_record(store_uri: str, tmp_path: Path) ->
     def record(**settings: Any) -> dict[str, tuple[int, int]]:
         run = find_evaluation(store, found_run(store_uri, tmp_path, **settings).run_id)
         side = side_of_run(store, run, tmp_path)
-        return question_records(ComparedRuns(store, run, run, side, side), "ab")
+        return question_records(store, side, "ab")
 
     script["a"] = [False]
     for _ in range(2):
