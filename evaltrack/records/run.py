@@ -236,8 +236,8 @@ class Run:
     `link` is its page in MLflow's UI. `trace_link` followed by the id of a trace is the address of the trace. `traces`
     says which questions have one. `means` are its logged means by the names of metrics. `settings` are its params by
     name and the commit of the working directory; empty if it has none. `system` is the evaluated system, if known.
-    `started_at` and `ended_at` are in milliseconds since 1970; 0 if unknown. `rows_tag` is its tag on the files of
-    rows.
+    `user` made it; empty if unknown. `started_at` and `ended_at` are in milliseconds since 1970; 0 if unknown.
+    `rows_tag` is its tag on the files of rows.
     """
 
     run_id: str
@@ -252,6 +252,7 @@ class Run:
     settings: Mapping[str, str] = field(default_factory=dict)
     experiment_id: str = ""
     status: str = "FINISHED"
+    user: str = ""
     started_at: int = 0
     ended_at: int = 0
     rows_tag: str = ""

@@ -269,13 +269,6 @@ def cause_summary(comparison: Comparison) -> str:
     return "; ".join([*parts, f"{apart:,}: not examined"] if parts and apart > 0 else parts)
 
 
-def worse_sentence(comparison: Comparison) -> str:
-    """Return the title of the causes: ``What changed first in each of 18 questions that got worse``."""
-    total = comparison.num_worse
-    which = "the only question" if total == 1 else f"each of {count(total, 'question')}"
-    return f"What changed first in {which} {worse_words(comparison)}"
-
-
 def _of_worse(questions: int, comparison: Comparison) -> str:
     """Return ``3 of 9 questions that got worse`` or ``all 9 questions that got worse``."""
     return f"{share_words(questions, comparison.num_worse)} {worse_words(comparison)}"
@@ -333,17 +326,32 @@ def _step(comparison: Comparison, culprits: Sequence[Culprit], questions: int = 
     questions = questions or sum(len(each.ids) for each in culprits)
     if first.kind in ERRORS and first.message:
         questions = num_failed(first, comparison)
-    some = f", in {len(first.ids):,} of them" if first.message and len(first.ids) < questions else ""
-    message = f"{clip(failure_message(first.message), 120)}{some}" if first.message else "see below"
-    step = words.step.format(message=message)
-    differs = ""
-    if behind and behind.differences and about_answers(behind.differences[0]):
-        differs, step = related_words(behind), _again_words(behind)
-    return f"{what} ({count(questions, 'question')}){differs}: {step}."
+    again = _again_words(behind) if behind else ""
+    differs = related_words(behind) if behind and again else ""
+    return f"{what} ({count(questions, 'question')}){differs}: {again or todo_words(first, questions)}."
+
+
+def todo_words(culprit: Culprit, questions: int = 0) -> str:
+    """Return what to do about a culprit, which ends a sentence: ``restore it, or change what is expected``."""
+    some = f", in {len(culprit.ids):,} of them" if culprit.message and len(culprit.ids) < questions else ""
+    message = f"{clip(failure_message(culprit.message), 120)}{some}" if culprit.message else "see below"
+    return CAUSES[culprit.kind].step.format(message=message)
+
+
+def behind_todo(behind: Behind) -> str:
+    """Return what to do about the main cause."""
+    if behind.culprits:
+        return todo_words(behind.culprits[0])
+    return _again_words(behind) or todo_words(Culprit(behind.kind))
 
 
 def _again_words(behind: Behind) -> str:
-    """Return ``evaluate again with gpt-4o``. A long value is replaced by "the earlier one"."""
+    """Return ``evaluate again with gpt-4o``; empty if no other model or prompt is related to the cause.
+
+    A long value is replaced by "the earlier one".
+    """
+    if not behind.differences or not about_answers(behind.differences[0]):
+        return ""
     earlier = behind.differences[0].baseline or ""
     is_name = 0 < len(earlier) <= NAME and not earlier.isspace()
     return f"evaluate again with {clip(earlier, NAME) if is_name else 'the earlier one'}"

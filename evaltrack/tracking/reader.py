@@ -136,6 +136,7 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
         num_questions=num_questions,
         num_errors=failed,
         traces=traces,
+        user=run.data.tags.get("mlflow.user", ""),
         started_at=sound_moment(info.start_time),
         ended_at=sound_moment(info.end_time),
         rows_tag=run.data.tags.get(ROWS_TAG, ""),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
 
 import pytest
 
@@ -94,7 +95,7 @@ def until(page: Page, holds: str) -> None:
 
 
 def framed(page: Page) -> Frame:
-    page.frame_locator("iframe").locator(".item").first.wait_for()
+    page.frame_locator("iframe").locator(".row").first.wait_for()
     return page.frames[1]
 
 
@@ -103,8 +104,8 @@ def sideways(page: Page) -> int:
 
 
 def listed(page: Any) -> list[str]:
-    told = page.locator("#list .item .about").all_inner_texts()
-    return [text.split("\n")[-1].split(" · ")[0] for text in told]
+    hrefs = page.locator("#list .row").evaluate_all("rows => rows.map((row) => row.getAttribute('href'))")
+    return [unquote(href.removeprefix("#q-")) for href in hrefs]
 
 
 def chosen(page: Any) -> str:

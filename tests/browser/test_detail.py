@@ -14,7 +14,7 @@ from tests.comparisons import FLIP, comparison, flat
 from tests.stored import patched
 
 from .conftest import Open
-from .pages import LOOKS, audit, chosen, hash_of, sideways, until, watch
+from .pages import LOOKS, audit, sideways, until, watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -71,7 +71,7 @@ def rows(page: Page) -> list[tuple[str, str, str]]:
 
 def test_sentences_stand_beside_one_another_and_differences_are_marked(address: str, tab: Open) -> None:
     page = tab()
-    page.goto(f"{address}#q-7?wide=1")
+    page.goto(f"{address}#q-7")
     first, second, third, *_ = rows(page)
     assert first == (
         "Refunds are paid in full within 30 days.",
@@ -142,34 +142,9 @@ def test_each_judge_stands_with_both_sides(address: str, tab: Open) -> None:
     heads = page.locator("#detail .text-head").all_inner_texts()
     assert [each.split() for each in heads] == [
         ["Expected"],
-        ["Baseline", "judge", "0.95", "pass"],
-        ["Now", "judge", "0.50", "fail"],
+        ["Before", "rank", "1", "judge", "0.95", "pass"],
+        ["Now", "rank", "1", "judge", "0.50", "fail"],
     ]
-
-
-def test_buttons_and_keys_go_from_question_to_question(address: str, tab: Open) -> None:
-    page = tab()
-    page.goto(address)
-    place, following = page.locator("#place"), page.locator("#to-next")
-    order = [chosen(page)]
-    while following.is_enabled():
-        following.click()
-        order.append(chosen(page))
-    assert len(set(order)) == 4
-    assert place.inner_text() == "4 of 4"
-    assert page.evaluate("document.activeElement.id") == "to-previous"
-    page.keyboard.press("k")
-    assert (chosen(page), place.inner_text()) == (order[2], "3 of 4")
-    page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.id") == "list"
-    page.locator("#wide").click()
-    assert not page.locator("#list").is_visible()
-    assert "wide=1" in hash_of(page)
-    page.reload()
-    assert not page.locator("#list").is_visible()
-    page.keyboard.press("Escape")
-    assert page.locator("#list .item").first.is_visible()
-    assert "wide" not in hash_of(page)
 
 
 def test_a_question_can_be_copied(address: str, tab: Open) -> None:
@@ -197,6 +172,7 @@ def test_a_question_can_be_copied(address: str, tab: Open) -> None:
 def test_what_is_filtered_is_saved(address: str, tab: Open) -> None:
     page = tab()
     page.goto(address)
+    page.locator("#filters summary").click()
     page.select_option("#f-group", "drop")
     with page.expect_download() as download:
         page.locator("#save-csv").click()
@@ -206,7 +182,7 @@ def test_what_is_filtered_is_saved(address: str, tab: Open) -> None:
     assert (line["id"], line["question"]) == ("'=1+1", '\'=HYPERLINK("http://evil.example"), or "not"?')
     assert line["answer_candidate"].replace("\r\n", "\n") == AFTER
     assert (line["score_baseline"], line["rank_candidate"]) == ("0.95", "1")
-    page.select_option("#f-group", "")
+    page.select_option("#f-group", "all")
     with page.expect_download() as download:
         page.locator("#save-json").click()
     saved = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
@@ -243,7 +219,7 @@ def test_light_and_dark_are_chosen_and_remembered(address: str, tab: Open) -> No
 @pytest.mark.parametrize("look", LOOKS)
 def test_everybody_can_read_a_question(address: str, tab: Open, look: str) -> None:
     page = tab(look)
-    page.goto(f"{address}#q-7{'' if look == 'phone' else '?wide=1'}")
+    page.goto(f"{address}#q-7")
     page.locator("#detail .merged summary").first.click()
     assert audit(page) == []
     assert sideways(page) <= 0

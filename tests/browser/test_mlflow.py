@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, visit: Open) -> None:
     page = visit()
     page.goto(f"{site.uri}/evaltrack/#/page/{site.experiment_id}/handbook/{site.candidate}/report.html")
-    framed(page).locator(".item", has_text="surfboard").first.click()
+    framed(page).locator(".row", has_text="surfboard").first.click()
     with page.context.expect_page() as opened:
         framed(page).locator("#detail").get_by_role("link", name="Trace in MLflow").click()
     panel = opened.value.get_by_role("dialog")

@@ -7,8 +7,8 @@ import pytest
 from evaltrack.compare.differences import by_key
 
 from .conftest import Files, Open
-from .handbook import FAILED, FLIPPED
-from .pages import audit, audits, chosen, data_of, sideways, until
+from .handbook import FLIPPED
+from .pages import audit, audits, data_of, sideways
 
 BOTH = pytest.mark.parametrize("name", ["run", "comparison"])
 
@@ -92,52 +92,27 @@ def test_on_paper_stand_the_regressions_and_no_controls(files: Files, tab: Open,
     paper = page.pdf()
     assert paper.startswith(b"%PDF")
     page.emulate_media(media="print")
-    for control in ("#filters", "#list", "#detail", "#reset"):
+    for control in ("#filters", "#list", "#detail"):
         assert not page.locator(control).is_visible(), control
     told = page.locator("#print article")
-    groups = {"flip", "lost", "drop", "fix", "error", "fail"}
+    groups = {"flip", "lost", "drop"} if name == "comparison" else {"error", "fail"}
     assert told.count() == sum(each["group"] in groups for each in data_of(page)["questions"])
     assert told.first.is_visible()
     assert page.locator("#print h2").first.inner_text() == data_of(page)["questions"][0]["q"]
-
-
-def test_after_printing_the_page_is_as_before(files: Files, tab: Open) -> None:
-    page = tab()
-    page.goto(f"{files['comparison']}#q-8")
-    page.pdf()
-    assert chosen(page) == "8"
-    page.locator("#list").focus()
-    page.keyboard.press("ArrowUp")
-    assert chosen(page) != "8"
 
 
 @BOTH
 def test_without_a_script_the_verdict_and_the_first_failures_are_readable(files: Files, tab: Open, name: str) -> None:
     page = tab(java_script_enabled=False)
     page.goto(files[name])
+    told = page.locator("body").inner_text()
+    wanted = FLIPPED if name == "run" else [each.question for each in files.made.flips]
+    assert all(key in told for key in wanted)
     assert page.locator("h1").is_visible()
-    assert page.locator(".figure .value, .metrics tbody tr").first.is_visible()
-    told = page.locator("noscript li").all_inner_texts()
-    wanted = FLIPPED if name == "comparison" else [*FLIPPED, FAILED]
-    assert all(any(key in line for line in told) for key in wanted)
-    assert page.locator("noscript li").first.is_visible()
     assert not page.locator("#filters").is_visible()
-    assert not page.locator("#list").is_visible()
-
-
-@BOTH
-def test_on_a_phone_nothing_stands_out_and_a_press_leads_to_the_question(files: Files, tab: Open, name: str) -> None:
-    page = tab("phone")
-    page.goto(files[name])
-    assert sideways(page) <= 0
-    page.locator(".item").nth(1).tap()
-    until(page, "Math.abs(document.getElementById('detail').getBoundingClientRect().top) < 80")
-    assert page.locator("#detail h2").inner_text() == data_of(page)["questions"][1]["q"]
-    assert sideways(page) <= 0
-    for control in ("#search", "#f-group", "#reset"):
-        box = page.locator(control).bounding_box()
-        assert box is not None
-        assert box["height"] >= 40
+    if name == "comparison":
+        for words in ("Yes, in part within 14 days", "Metrics of both runs", "handbook of spring"):
+            assert words in told or page.get_by_label(words).is_visible(), words
 
 
 @BOTH
@@ -146,7 +121,7 @@ def test_enlarged_nothing_stands_out(files: Files, tab: Open, name: str, width: 
     page = tab(viewport={"width": width, "height": 512})
     page.goto(files[name])
     assert sideways(page) <= 0
-    assert page.locator(".item").first.is_visible()
+    assert page.locator(".row").first.is_visible()
 
 
 @pytest.mark.parametrize(("wish", "scroll"), [("reduce", "auto"), ("no-preference", "smooth")])
@@ -161,7 +136,8 @@ def test_who_wants_no_motion_sees_none(files: Files, tab: Open, wish: str, scrol
 def test_everybody_can_read_it(files: Files, tab: Open, name: str, look: str) -> None:
     """axe-core finds nothing against WCAG 2.2 A and AA, contrast included, in light and dark, wide and narrow."""
     page = tab(look)
-    page.goto(files[name])
-    for summary in page.locator("ol.ranked summary").all()[:1]:
-        summary.click()
-    assert audit(page) == []
+    for place in ("", "#q-5", "#documents", "#metrics", "#runs") if name == "comparison" else ("", "#q-5"):
+        page.goto(f"{files[name]}{place}")
+        for each in page.locator("ol.ranked summary:visible, #filters summary:visible").all()[:1]:
+            each.click()
+        assert audit(page) == [], place

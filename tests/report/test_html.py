@@ -17,20 +17,19 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from selectolax.lexbor import LexborHTMLParser
 
 from evaltrack.api.compare_sides import side_of_table
 from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Threshold
+from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
-from evaltrack.compare.reruns import Rerun
+from evaltrack.compare.reruns import Rerun, Reruns
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.first_screen import culprit_lines, more_culprits, worst_groups
+from evaltrack.report.html.documents import culprit_views, more_culprits
 from evaltrack.report.html.page import (
     SCRIPTS,
     STYLES,
@@ -54,6 +53,7 @@ from evaltrack.tracking.traces import has_trace, trace_id_of
 from evaltrack.tracking.writer import table_of
 from tests.compared import found, question, row, rows_of, side
 from tests.comparisons import (
+    BASELINE,
     CANDIDATE,
     CRITERION,
     EVIL,
@@ -331,16 +331,6 @@ def test_what_is_shown_to_differ_is_filled(interval: tuple[float, float] | None,
     assert row_["label"].endswith(", not shown to differ" if mark == "dot hollow" else ", shown to differ")
 
 
-def test_bars_of_what_broke_and_was_fixed_run_both_ways() -> None:
-    """Broken to the left, fixed to the right, each as long as its share of the most; none where there is none."""
-    both = Page(PLOTS.flip_bars(4, 2, 4))
-    left, right = both.every("rect")
-    assert (left["x"], left["width"], right["x"], right["width"]) == ("56.0", "48.0", "104", "24.0")
-    assert both.words == "4 broke 2 fixed"
-    assert both.every("svg")[0]["aria-label"] == "4 broke, 2 fixed"
-    assert [each["class"] for each in Page(PLOTS.flip_bars(0, 1, 1)).every("rect")] == ["fixed"]
-
-
 def test_a_metric_that_broke_its_rule_is_among_the_first() -> None:
     page = comparison_html(comparison(metrics=(RECALL, replace(RECALL, name="negative_pass_rate"), TOKENS)))
     shown_first = page.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0]
@@ -471,7 +461,8 @@ def demoted(key: str, by: str | None, source: str = "", kind: Any = "source_demo
 
 
 def told(made: Comparison) -> list[tuple[str, str, list[str], str | None]]:
-    return [(each["name"], each["what"], each["ids"], each["link"]) for each in culprit_lines(made)]
+    views = culprit_views(made)
+    return [(each["name"], each["what"], [key for key, _ in each["questions"]], each["link"]) for each in views]
 
 
 def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_out() -> None:
@@ -483,63 +474,39 @@ def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_
     ]
 
 
-def test_a_source_that_many_push_out_is_told_itself() -> None:
-    flips = (demoted("1", "P", "s"), demoted("2", "P", "s"), demoted("3", "Q", "s"))
-    assert told(comparison(flips=flips, lost=(), drops=())) == [
-        ("s", "is ranked lower", ["1", "2", "3"], "https://docs.example/fees")
-    ]
-
-
-def test_where_no_source_is_concerned_the_cause_is_told() -> None:
+def test_where_no_page_is_behind_it_the_causes_are_told() -> None:
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
     made = comparison(flips=(answered, replace(answered, id="2")), drops=())
     assert told(made) == [
         ("", "same sources, different answer", ["1", "2"], None),
         ("", "the target took too long: no response within 60 s", ["8"], None),
     ]
+    page = Page(comparison_html(made))
+    assert "Causes 2" in page.words
+    assert "Same sources, different answer 2 questions got worse with it. Next: check the prompt and" in page.words
+    assert [each.get("culprit") for each in page.questions[:2]] == ["same sources, different answer"] * 2
 
 
-def test_the_worst_questions_show_what_is_expected_where_something_is() -> None:
-    row = patched(flat("No."), expected=None)
-    flip = replace(FLIP, before=row, after=row)
-    assert ">Expected</th>" in comparison_html(comparison(flips=(FLIP,)))
-    assert ">Expected</th>" not in comparison_html(comparison(flips=(flip,), lost=(), drops=()))
+def test_a_page_is_told_by_its_file_with_the_texts_of_its_chunks() -> None:
+    def titled(row_: StoredRow | None, text: str) -> StoredRow:
+        return with_source(row_ or flat(None), title="The page", text=text)
 
-
-@pytest.mark.parametrize(
-    ("returned", "scores", "expected"),
-    [("other", {}, "s"), ("s", {}, "It is so."), ("other", {"overall_score": 0.2}, "It is so.")],
-)
-def test_the_worst_questions_name_the_expected_sources_where_ranks_broke(
-    returned: str, scores: dict[str, float], expected: str
-) -> None:
-    before, after = (
-        patched(flat("Yes.", name), **scores, expected=["s"], reciprocal_rank=None, expected_answer="It is so.")
-        for name in ("s", returned)
-    )
-    (group,) = worst_groups(comparison(flips=(replace(FLIP, before=before, after=after),), lost=(), drops=(), fixes=()))
-    assert group.questions[0].expected.text == expected
-
-
-def test_where_no_page_is_behind_it_no_card_says_so() -> None:
-    answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
-    assert "Pages behind it" not in comparison_html(comparison(flips=(answered,), lost=(), drops=()))
-    gone = demoted("2", None, "s2", "source_lost")
-    assert "Pages behind it" in comparison_html(comparison(flips=(answered, gone), lost=(), drops=()))
-
-
-def test_a_page_is_told_by_its_file_and_names_its_chunks() -> None:
-    def titled(row_: StoredRow | None) -> StoredRow:
-        return with_source(row_ or flat(None), title="The page")
-
-    demotions = [demoted(str(place), None, f"page#{place % 9}", "source_text_changed") for place in range(10)]
-    flips = tuple(replace(each, before=titled(each.before), after=titled(each.after)) for each in demotions)
+    demotions = [demoted(str(place), None, f"page#{place % 9}", "source_text_changed") for place in range(14)]
+    flips = [
+        replace(each, before=titled(each.before, "Paid in 30 days."), after=titled(each.after, "Paid in 14 days."))
+        for each in demotions
+    ]
     made = comparison(flips=(*flips, demoted("other", None, "s", "source_lost")), lost=(), drops=())
-    one, _ = culprit_lines(made)
-    assert (one["name"], one["what"], len(one["ids"])) == ("page", "was edited", 10)
-    assert one["parts"] == [f"page#{place}" for place in range(9)]
-    words = " ".join(LexborHTMLParser(comparison_html(made)).text(separator=" ").split())
-    assert "page#5 and 3 more chunks was edited 10 0 1 2 3 4 5 6 7 and 2 more" in words
+    one, _ = culprit_views(made)
+    assert (one["name"], one["what"], one["total"], one["more"]) == ("page", "was edited", 14, 2)
+    page = Page(comparison_html(made))
+    assert "Documents 2" in page.words
+    assert "page was edited 14 questions got worse with it. Next: undo the edit, or change what is" in page.words
+    assert "page#0 +1 −1 1 − Paid in 30 days. 1 + Paid in 14 days." in page.words
+    assert "and 3 more chunks of it with another text" in page.words
+    assert (page.question("0")["culprit"], page.data["todos"]["page was edited"]) == (
+        *("page was edited", "undo the edit, or change what is expected"),
+    )
 
 
 def test_a_source_without_rows_is_told_by_its_name() -> None:
@@ -551,9 +518,9 @@ def test_a_source_without_rows_is_told_by_its_name() -> None:
 def test_the_culprits_with_the_most_questions_come_first_and_are_few() -> None:
     places = [(page, place) for page in range(12) for place in range(1 + page % 3)]
     flips = [demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places]
-    made = culprit_lines(comparison(flips=tuple(flips), lost=(), drops=()))
-    assert [len(each["ids"]) for each in made] == [3, 3, 3, 3, 2, 2, 2, 2]
-    assert culprit_lines(quiet()) == []
+    made = culprit_views(comparison(flips=tuple(flips), lost=(), drops=()))
+    assert [each["total"] for each in made] == [3, 3, 3, 3, 2, 2, 2, 2]
+    assert culprit_views(quiet()) == []
 
 
 @pytest.mark.parametrize(
@@ -569,19 +536,6 @@ def test_culprits_that_are_not_shown_are_counted_with_their_questions(sizes: tup
     places = [(page, place) for page, size in enumerate(sizes) for place in range(size)]
     flips = [demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places]
     assert more_culprits(comparison(flips=tuple(flips), lost=(), drops=())) == words
-
-
-def test_a_list_that_is_cut_says_how_many_it_leaves_out() -> None:
-    places = [(page, place) for page in range(12) for place in range(9 if page == 0 else 1)]
-    flips = tuple(demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places)
-    groups = tuple(GroupDelta("domain", f"d{number}", 9, (), pass_to_fail=1, fail_to_pass=0) for number in range(14))
-    html = comparison_html(comparison(flips=flips, lost=(), drops=(), groups=groups, fates={"broke": 60, "fixed": 0}))
-    words = " ".join(LexborHTMLParser(html).text(separator=" ").split())
-    assert "and 4 more, with 1 question each" in words
-    assert "5 more with their texts, 6 without" in words
-    assert "s0 is no longer returned 9" in words
-    assert "and 1 more " in words
-    assert "and 2 more domains with questions that broke or were fixed" in words
 
 
 # The questions of a comparison
@@ -602,6 +556,7 @@ def test_questions_come_by_what_became_of_them() -> None:
     flip, unchanged = told_[0], told_[-1]
     assert (flip["was"], flip["now"]) == ("pass", "fail")
     assert flip["also"] == [f"changed sources, different answer: {REWORDED.detail}"]
+    assert [each.get("reworded") for each in told_] == [True, None, None, None, None]
     assert flip["link"] == "https://docs.example/fares"
     assert [len(each.get("sides", ())) for each in told_] == [2, 0, 0, 0, 1]
     assert (unchanged["now"], unchanged["sides"][0]["answer"]) == ("pass", "It is.")
@@ -622,6 +577,7 @@ def test_what_is_the_same_says_what_it_is(columns: dict[str, Any], now: str | No
         (replace(FLIP, accepted="accepted by me, today: known"), True, "accepted by me, today: known"),
         (replace(FLIP, rerun=Rerun("flaky", 1, 2)), True, "flaky: passed 1 of 3 reruns"),
         (replace(FLIP, rerun=Rerun("confirmed", 0, 2)), None, "confirmed: passed 0 of 2 reruns"),
+        (replace(FLIP, rerun=Rerun("not rerun", 0, 0)), None, None),
     ],
 )
 def test_a_flip_that_counts_for_nothing_says_why(change: Change, excused: bool | None, note: str | None) -> None:
@@ -714,20 +670,44 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     page = Page(comparison_html(comparison()))
     assert_inert(page)
     words = page.words
-    order = ("Regression", "Gate", "Recall@3 fell from 0.800 to 0.700", "How much", "Pages behind it", "Search")
+    order = ("Regression", "Cause: ", "Next: check what changed in search", "Recall@3 fell from 0.800 to 0.700")
+    order += ("1 other rule holds", "Documents 2", "bm25 floor 3 against bm25 floor 0")
     assert list(map(words.index, order)) == sorted(map(words.index, order))
     assert "Recall@3 beyond its limit 0.800 0.700 ▼ −0.100" in words
     assert "−0.250 to +0.050" in words
     assert "broken: Recall@3 fell from 0.800 to 0.700, 12.5 % (allowed: 5 %)" in words
-    assert "fares fares#refunds now ranks above the expected source 2 7 10" in words
+    assert "fares now ranks above the expected source 2 questions got worse with it." in words
     assert "domain travel 20 questions" in words
-    assert "bm25 floor 3 c1" in words
     assert "http://127.0.0.1:5000/#/experiments/0/runs/c1" in page.links
-    assert page.data["labels"] == ["Baseline", "Now"]
+    assert page.data["labels"] == ["Before", "Now"]
     assert page.data["causes"] == {
         "source_demoted": "an expected source is ranked lower",
         "target_failed": "the target failed",
     }
+
+
+def test_no_statement_of_the_head_is_made_again() -> None:
+    page = Page(comparison_html(comparison(reruns=Reruns(why_not="no target", by_id={"7": Rerun("not rerun", 0, 0)}))))
+    for sentence in ("Cause: ", "12.5 % (allowed: 5 %)", "Not rerun: no target.", "24 common questions: "):
+        assert page.words.count(sentence) == 1, sentence
+
+
+def test_the_runs_say_when_and_by_whom_they_were_made_and_what_differs() -> None:
+    was, now = (
+        replace(each, user=user, started_at=1_790_000_000_000, settings={**each.settings, "packages": "a==1"})
+        for each, user in ((BASELINE, "ada"), (replace(CANDIDATE, settings={**BASELINE.settings, "k": "5"}), "grace"))
+    )
+    words = Page(comparison_html(quiet(baseline=was, candidate=now))).words
+    assert "Before: bm25 floor 0 Now: bm25 floor 3 id b1 c1 started (UTC) 2026-09-21 14:13" in words
+    assert "by ada grace questions 26 26 errors 0 1 Differs k 3 5 The same in both target bm25:docs" in words
+    assert "commit 1a2b3c4d5e6f (main)" in words
+    assert "packages" not in words
+
+
+def test_without_javascript_the_questions_are_read() -> None:
+    words = Page(comparison_html(comparison())).words
+    assert "Can I get a refund? Broke (pass → fail), rank 1 → 4." in words
+    assert "Before Yes, within 30 days. Now Yes, within 14 days." in words
 
 
 @pytest.mark.parametrize(
@@ -737,20 +717,14 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
 def test_the_verdict_is_the_title(verdict: Any, kind: str, words: str) -> None:
     page = Page(comparison_html(quiet(verdict=verdict)))
     assert page.words.startswith(f"{words}: travel")
-    assert {"class": f"card verdict {kind}"} in page.every("section")
+    assert {"class": f"head {kind}"} in page.every("header")
 
 
 def test_a_run_against_itself_shows_no_empty_part() -> None:
     page = Page(comparison_html(quiet(metrics=(MRR,))))
     assert_inert(page)
-    assert [each.get("id") for each in page.every("h2")] == [
-        "gate",
-        "next",
-        "how-much",
-        "outcomes",
-        "questions",
-        "runs",
-    ]
+    assert [each.get("id") for each in page.every("section") if each.get("id")] == ["questions", "metrics", "runs"]
+    assert "Nothing got worse: this run can be the next baseline" in page.words
     assert page.questions == []
 
 
@@ -992,16 +966,6 @@ def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None
     assert len(page.encode()) < 15_000_000
 
 
-@pytest.mark.parametrize(
-    ("name", "moves"), [("recall_at_k", "Recall@3 1.000 → 0.500"), ("reasoning_score", "Reasoning score 95.0 → 61.0")]
-)
-def test_scores_that_moved_are_written_as_everywhere(name: str, moves: str) -> None:
-    values = (95.0, 61.0) if name == "reasoning_score" else (1.0, 0.5)
-    flip = replace(FLIP, dropped=((name, *values),))
-    (first, *_) = changed_questions(comparison(flips=(flip,)))
-    assert first["lower"] == moves
-
-
 def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
     asked = [question("a"), question("b")]
     was = side(rows_of(asked, {"a": found("x", "a!")}), "was")
@@ -1010,7 +974,7 @@ def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
     assert (made.count("higher score"), made.count("identical")) == (1, 1)
     assert [key for key, _, _ in made.unchanged] == ["b"]
     gained, same = changed_questions(made)
-    assert (gained["group"], gained["lower"], len(gained["sides"])) == ("gain", "Reciprocal rank 0.500 → 1.000", 2)
+    assert (gained["group"], gained["ranks"], gained["up"], len(gained["sides"])) == ("gain", [2, 1], ["mrr"], 2)
     assert "cause" not in gained
     assert same["group"] == "same"
     assert "All 2 common questions" in comparison_html(made)

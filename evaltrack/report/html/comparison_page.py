@@ -1,21 +1,16 @@
-"""Renders a comparison as one self-contained page: the verdict, its reasons, and every question that changed."""
+"""Renders a comparison as one self-contained page: the verdict, and every question that changed with its cause."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
-from evaltrack.compare.change import CAUSES
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
+from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
-from evaltrack.report.comparison_summary import (
-    change_sentence,
-    count_parts,
-    fates_legend,
-    riser_words,
-    worse_sentence,
-)
+from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
+from evaltrack.report.comparison_summary import behind_todo, change_sentence, fates_legend, next_steps, todo_words
 from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
     MEANINGS,
@@ -29,13 +24,7 @@ from evaltrack.report.comparison_words import (
 )
 from evaltrack.report.escaping import clip
 from evaltrack.report.gate_words import reasons
-from evaltrack.report.html.first_screen import (
-    culprit_lines,
-    difference_lines,
-    document_views,
-    first_screen,
-    more_culprits,
-)
+from evaltrack.report.html.documents import culprit_name, culprit_views, more_culprits
 from evaltrack.report.html.page import (
     document,
     questions_script,
@@ -47,63 +36,39 @@ from evaltrack.report.html.page import (
 )
 from evaltrack.report.html.plots import axis_legend, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
+from evaltrack.report.html.questions import GROUPS as FATE_GROUPS
 from evaltrack.report.html.questions import cause_names, changed_questions, fitted, group_badges, score_titles
 from evaltrack.report.html.run_page import first_listed
 from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
 
-TEXTS, DOMAINS = 2, 12
-
-
-def cause_views(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return all causes, the most frequent first: code, words, count, and the first questions."""
-    worse, views = comparison.worse, []
-    for kind, number in sorted(comparison.causes.items(), key=lambda item: -item[1]):
-        title = CAUSES[kind].title
-        words = f"{title[:1].upper()}{title[1:]}{riser_words(comparison, kind)}"
-        questions = [(shown(e.id, 200), shown(e.question, 160)) for e in worse if e.cause.kind == kind][:TEXTS]
-        more = number - len(questions)
-        views.append({"code": kind, "words": words, "count": number, "questions": questions, "more": more})
-    return views
-
-
-def _flipped(comparison: Comparison) -> list[GroupDelta]:
-    """Return the domains in which a question broke or was fixed, the worst first."""
-    domains = [group for group in shown_groups(comparison) if group.kind == "domain"]
-    return [each for each in domains if each.pass_to_fail or each.fail_to_pass] if comparison.passing_compared else []
-
-
-def _place(group: GroupDelta, most: int) -> dict[str, Any]:
-    """Return one domain: its pass rate on both sides, and its bars."""
-    rate = next((metric for metric in group.metrics if metric.name == "pass_rate"), None)
-    return {
-        "name": clip(group.name, 40),
-        "was": metric_number("pass_rate", rate.baseline) if rate else "–",
-        "now": metric_number("pass_rate", rate.candidate) if rate else "–",
-        "worse": group.pass_to_fail > group.fail_to_pass,
-        "broke": group.pass_to_fail,
-        "fixed": group.fail_to_pass,
-        "most": most,
-    }
-
-
 FIRST = tuple(score.metric for score in HEADLINES)
-"""Metrics that share one axis on the first screen. The others are in a table below."""
+"""Metrics that share one axis. The others are in a table below."""
 
 GROUPS = 60
+
+RULES = 3
+"""Rules of the gate in the head of the page."""
+
+READ = 50
+"""Questions that are shown without JavaScript."""
 
 
 def comparison_html(comparison: Comparison) -> str:
     """Return the page. It works from a file, makes no request, and shows foreign text as text."""
     questions = list(changed_questions(comparison))
-    fields = {**_first_fields(comparison), **_later_fields(comparison)}
     body = render(
         "comparison.html",
+        questions=questions[:READ],
+        fates={group: fate for fate, group in FATE_GROUPS.items()},
         listed=_listed_words(comparison, len(questions)),
-        first_changes=[
-            (clip(flip.id, 80), clip(flip.question), clip(failure_words(flip.cause.detail), 300))
-            for flip in comparison.flips[:50]
-        ],
-        **fields,
+        **_head_fields(comparison),
+        **_metric_fields(comparison),
+        documents=culprit_views(comparison),
+        more_documents=more_culprits(comparison),
+        names=[run_words(run) for run in (comparison.baseline, comparison.candidate)],
+        links=[safe_link(run.link) for run in (comparison.baseline, comparison.candidate)],
+        runs=_run_lines(comparison),
+        compare_link=safe_link(comparison.compare_link),
     )
     return document(_title(comparison), body, script=questions_script(), data=_data(comparison, questions))
 
@@ -112,58 +77,69 @@ def _title(comparison: Comparison) -> str:
     return f"{verdict_words(comparison)}: {clip(comparison.candidate.signature.golden, 80)}"
 
 
-def _first_fields(comparison: Comparison) -> dict[str, Any]:
-    """Return the fields above the questions."""
-    first = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
+def _head_fields(comparison: Comparison) -> dict[str, Any]:
+    """Return the verdict, the main cause and what to do about it, and the rules of the gate that tell most."""
+    told = fields_of_comparison(comparison)
+    telling = told["telling"][:RULES]
     return {
         "verdict": verdict_words(comparison),
         "changed": change_sentence(comparison),
-        "told": fields_of_comparison(comparison),
-        "first": first_screen(comparison),
-        "compare_link": safe_link(comparison.compare_link),
+        "told": told,
+        "todo": behind_todo(comparison.behind) if comparison.behind else "",
+        "steps": [] if comparison.behind else next_steps(comparison),
+        "rules": telling,
+        "other_rules": told["rules"][len(telling) :],
+    }
+
+
+def _metric_fields(comparison: Comparison) -> dict[str, Any]:
+    first = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
+    others = [metric for metric in comparison.metrics if metric not in first]
+    groups = list(_groups(comparison))
+    return {
         "rows": metric_rows(comparison, first),
         "reach": axis_reach(first),
         "axis_legend": axis_legend(first),
-        "common": count(comparison.num_common, "common question"),
-        "counts": count_parts(comparison),
         "legend": fates_legend(comparison),
-        "outcomes": comparison.outcomes,
-        "lost": comparison.count("lost"),
-        "causes": cause_views(comparison),
-        "worse": worse_sentence(comparison),
-        **_places_and_pages(comparison),
-    }
-
-
-def _places_and_pages(comparison: Comparison) -> dict[str, Any]:
-    """Return the domains and pages that got worse, and the number of each that is left out."""
-    flipped, culprits, documents = _flipped(comparison), culprit_lines(comparison), document_views(comparison)
-    most = max((max(group.pass_to_fail, group.fail_to_pass) for group in flipped[:DOMAINS]), default=0)
-    num_documents = sum(culprit.page is not None for culprit in comparison.culprits)
-    return {
-        "places": [_place(group, most) for group in flipped[:DOMAINS]],
-        "more_places": len(flipped[DOMAINS:]),
-        "culprits": culprits,
-        "more_culprits": more_culprits(comparison),
-        "documents": documents,
-        "more_documents": num_documents - len(documents),
-    }
-
-
-def _later_fields(comparison: Comparison) -> dict[str, Any]:
-    """Return the fields below the questions."""
-    others = [metric for metric in comparison.metrics if metric.name not in FIRST and not metric.regressed]
-    return {
         "others": metric_rows(comparison, others),
         "others_reach": axis_reach(others),
         "hints": list(_hints(comparison)),
-        "groups": [group for group in _groups(comparison) if group["first"]],
-        "more_groups": [group for group in _groups(comparison) if not group["first"]],
+        "groups": [group for group in groups if group["first"]],
+        "more_groups": [group for group in groups if not group["first"]],
         "hidden_groups": max(0, len(shown_groups(comparison)) - GROUPS),
         "group_titles": [metric_title(name, _k(comparison)) for name in _group_metrics(comparison)],
-        "runs": [(side, run_words(run), safe_link(run.link), run) for side, run in _runs(comparison)],
-        "differences": difference_lines(comparison),
     }
+
+
+def _run_lines(comparison: Comparison) -> dict[str, list[tuple[str, str, str]]]:
+    """Return name and both values of what identifies the runs, of what differs, and of the settings that are equal.
+
+    A dash stands for a value that a run does not state.
+    """
+    runs = (comparison.baseline, comparison.candidate)
+    differing = [(each.name, each.baseline, each.candidate) for each in comparison.differences]
+    was, now = map(_settings, runs)
+    same = [(name, was[name], now[name]) for name in was if was[name] == now.get(name)]
+    lines = {"made": list(zip(("id", "started (UTC)", "by", "questions", "errors"), *map(_made, runs), strict=True))}
+    lines |= {"differing": differing, "same": same}
+    return {part: [_line(*line) for line in those] for part, those in lines.items()}
+
+
+def _line(name: str, was: str | None, now: str | None) -> tuple[str, str, str]:
+    return clip(name, 80), clip(was, 200) or "–", clip(now, 200) or "–"
+
+
+def _made(run: Run) -> tuple[str, ...]:
+    started = datetime.fromtimestamp(run.started_at / 1000, UTC).strftime("%Y-%m-%d %H:%M") if run.started_at else ""
+    return run.run_id, started, run.user, f"{run.num_questions:,}", f"{run.num_errors:,}"
+
+
+def _settings(run: Run) -> dict[str, str]:
+    """Return the settings without the packages, and of the signature what a run without settings states."""
+    signature = run.signature
+    stated = {"target": signature.target, "model": signature.model, "judge": signature.judge, "k": str(signature.k)}
+    settings = {name.removeprefix(OWN_PARAM): value for name, value in run.settings.items() if name != PACKAGES}
+    return stated | settings
 
 
 def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
@@ -172,16 +148,17 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
         "title": shown(_title(comparison), 200),
         "k": _k(comparison),
         "compared": True,
-        "labels": ["Baseline", "Now"],
+        "labels": ["Before", "Now"],
         "alike": "Now" if comparison.left_out else "Both runs",
         "groups": {
             group: (name, tone, meanings.get(name, ""))
             for group, (name, tone) in group_badges(question["group"] for question in questions).items()
         },
-        "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
+        "traces": [safe_link(run.trace_link) for run in (comparison.baseline, comparison.candidate)],
         "moves": score_titles((each for changes in comparison.by_fate.values() for each in changes), _k(comparison)),
         **score_scale(comparison.candidate.signature),
         "causes": cause_names(question.get("cause", "") for question in questions),
+        "todos": {culprit_name(culprit): todo_words(culprit) for culprit in comparison.culprits},
         "grades": grade_titles(name for question in questions for name in grades_in(question)),
     }
     return with_questions(head, fitted(map(script_safe, questions)))
@@ -189,11 +166,6 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
 
 def _k(comparison: Comparison) -> int:
     return comparison.candidate.signature.k
-
-
-def _runs(comparison: Comparison) -> Iterator[tuple[str, Any]]:
-    yield "Baseline", comparison.baseline
-    yield "Candidate", comparison.candidate
 
 
 def _hints(comparison: Comparison) -> Iterator[str]:

@@ -64,12 +64,12 @@ def static(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-STYLES = ("colours.css", "report.css", "comparison.css", "questions.css", "detail.css", "stacking.css")
+STYLES = ("colours.css", "report.css", "comparison.css", "detail.css")
 """The parts of a page's style sheet in order. All pages share `colours.css` and `report.css`."""
 
 SCRIPTS = (
-    *("elements.js", "filters.js", "table.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
-    *("sources.js", "detail.js", "copying.js", "export.js", "viewer.js", "address.js", "start.js", "stacking.js"),
+    *("elements.js", "filters.js", "list.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
+    *("sources.js", "detail.js", "copying.js", "export.js", "address.js", "start.js", "stacking.js"),
 )
 """The parts of the script of pages with questions in order. One function encloses them."""
 

@@ -9,13 +9,14 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
-from evaltrack.compare.change import CAUSES, Change, Fate
+from evaltrack.compare.change import CAUSES, Cause, Change, Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.row import Traced
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison_words import UNCHANGED, accepted_words, dropped_words
+from evaltrack.report.comparison_words import UNCHANGED, accepted_words
 from evaltrack.report.gate_words import rerun_words
+from evaltrack.report.html.documents import culprit_name
 from evaltrack.report.html.page import safe_link, script_safe, shown
 from evaltrack.report.html.question_parts import (
     ScoreScope,
@@ -44,8 +45,8 @@ PASSED_WHOLE = 4_000_000
 ANSWER, SOURCES, QUESTION = 200, 5, 200
 
 BARE = (
-    *("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note"),
-    *("score", "ranks", "edge", "up", "down"),
+    *("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "culprit", "detail", "excused"),
+    *("note", "score", "ranks", "up", "down", "reworded"),
 )
 """The fields of a question that does not fit even if slim."""
 
@@ -133,8 +134,10 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
         (GROUPS[fate], change) for fate, changes_of_fate in comparison.by_fate.items() for change in changes_of_fate
     ]
     limit = longest(len(changes) + len(comparison.same))
+    culprits = {key: culprit_name(culprit) for culprit in comparison.culprits for key in culprit.ids}
     for place, (group, change) in enumerate(changes):
-        yield _without_empty(_change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS))
+        fields = _change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS)
+        yield _without_empty(fields | {"culprit": culprits.get(change.id)})
     for row in comparison.same:
         yield _without_empty(_same(row, comparison, limit))
 
@@ -195,10 +198,9 @@ def _change_fields(
         "now": change.now,
         "cause": _cause_code(change, group),
         "detail": shown(failure_message(change.cause.detail), 400),
-        "also": [f"{CAUSES[cause.kind].title}: {shown(failure_message(cause.detail), 300)}" for cause in change.also],
-        "again": change.rerun.state if change.rerun else "",
+        "also": [_also(cause) for cause in change.also],
+        "again": change.rerun.state if change.rerun and change.rerun.state not in ("confirmed", "not rerun") else "",
         "link": safe_link(change.cause.link),
-        "lower": dropped_words(change, comparison.candidate.signature.k),
         "down": [name for name, _, _ in change.dropped],
         "up": [name for name, _, _ in change.raised],
         "note": shown(_note(change), 300),
@@ -210,6 +212,7 @@ def _change_fields(
         return fields
     k, before, after = comparison.candidate.signature.k, change.before, change.after
     now = _side(after, before, k, limit, _trace(comparison.candidate, after))
+    fields["reworded"] = before.answer != after.answer
     fields["sides"] = [_side(before, after, k, limit, _trace(comparison.baseline, before)), now]
     fields |= turns_before(after, limit)
     fields |= _expected(change.after, limit) | {"texts": _source_diff(change) if compared else None}
@@ -222,9 +225,15 @@ def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
     return {name: score_title(name, k) for name in sorted(names)}
 
 
+def _also(cause: Cause) -> str:
+    title, detail = CAUSES[cause.kind].title, shown(failure_message(cause.detail), 300)
+    return title if detail == title else f"{title}: {detail}"
+
+
 def _note(change: Change) -> str:
-    """Return the result of its reruns, and who accepted it."""
-    notes = (rerun_words(change), accepted_words(change))
+    """Return the result of its reruns, and who accepted it. The head of the page says why nothing was rerun."""
+    was_rerun = change.rerun is not None and change.rerun.state != "not rerun"
+    notes = (rerun_words(change) if was_rerun else "", accepted_words(change))
     return "; ".join(note.strip(" []") for note in notes if note)
 
 

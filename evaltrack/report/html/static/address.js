@@ -1,48 +1,63 @@
-/* The address: #q-ID?group=flip&domain=travel&search=... leads back to all that is chosen. */
+/* The address: #q-ID?group=flip&domain=travel&search=... leads back to all that is chosen, #metrics to a part of the page. */
+const tabs = [...document.querySelectorAll(".tab")];
+
+function openTab(name) {
+  if (!tabs.length) return;
+  for (const tab of tabs) tab.classList.toggle("current", tab.id === name);
+  for (const link of document.querySelectorAll(".head nav a")) {
+    if (link.hash === `#${name}`) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
 function remember() {
   const options = new URLSearchParams();
-  for (const [name, select] of Object.entries(filters)) if (select && select.value) options.set(name, select.value);
-  for (const [name, value] of Object.entries(linked)) if (value) options.set(name, value);
-  for (const [name, input] of Object.entries(bounds)) if (input && input.value) options.set(name, input.value);
+  for (const [name, select] of Object.entries(filters)) if (select && select.value && (name !== "group" || select.value !== START)) options.set(name, select.value);
+  if (scoreMoved) options.set("moved", scoreMoved);
+  for (const [name, input] of Object.entries(bounds)) if (input.value) options.set(name, input.value);
   if (search.value) options.set("search", search.value);
-  if (sort.value) options.set("sort", `${descending ? "-" : ""}${sort.value}`);
-  if (wide) options.set("wide", "1");
+  if (sort.value) options.set("sort", sort.value);
   const question = shown[chosen], rest = options.toString();
-  const hash = `#${question ? `q-${encodeURIComponent(question.id)}` : ""}${rest ? `?${rest}` : ""}`;
+  const hash = `#${question && reading ? `q-${encodeURIComponent(question.id)}` : ""}${rest ? `?${rest}` : ""}`;
   try { history.replaceState(null, "", hash); } catch { /* a page inside another may not */ }
 }
 
+function choice(select, value) {
+  select.value = value;
+  if (select.selectedIndex < 0) select.value = select === filters.group ? START : "";
+}
+
 function recallFilters(options) {
-  for (const [name, select] of Object.entries(filters)) if (select) select.value = options.get(name) || "";
-  for (const select of Object.values(filters)) if (select && select.selectedIndex < 0) select.value = "";
-  for (const name of Object.keys(linked)) linked[name] = /^[\w.-]{1,60}$/.test(options.get(name) || "") ? options.get(name) : "";
-  for (const [name, input] of Object.entries(bounds)) if (input) input.value = options.get(name) || "";
+  for (const [name, select] of Object.entries(filters)) if (select) choice(select, options.get(name) || (name === "group" ? START : ""));
+  scoreMoved = /^[\w.-]{1,60}$/.test(options.get("moved") || "") ? options.get("moved") : "";
+  for (const [name, input] of Object.entries(bounds)) input.value = options.get(name) || "";
   search.value = options.get("search") || "";
-  const order = options.get("sort") || "";
-  descending = order.startsWith("-");
-  sort.value = order.replace(/^-/, "");
-  if (sort.selectedIndex < 0) sort.value = "";
-  widen(options.get("wide") === "1");
+  choice(sort, options.get("sort") || "");
 }
 
-function recall() {
-  const [start, rest] = location.hash.slice(1).split(/\?(.*)/s);
+/* What an address leads to: a part of the page, or questions, and one of them. */
+function go(hash) {
+  const [start, rest] = hash.slice(1).split(/\?(.*)/s), tab = tabs.find((each) => each.id === start);
+  openTab(tab ? start : "questions");
+  if (tab && start !== "questions") { window.scrollTo({ top: 0, behavior: "instant" }); return; }
+  const wanted = start.startsWith("q-") && questionOf(start);
   recallFilters(new URLSearchParams(rest || ""));
-  let wanted;
-  if (start.startsWith("q-")) {
-    let id = start.slice(2);
-    try { id = decodeURIComponent(id); } catch { /* taken as it stands */ }
-    wanted = data.questions.find((question) => question.id === id);
-  }
+  if (wanted && !matching().includes(wanted)) clearAll();
+  reading = Boolean(wanted);
+  if (!tabs.length && (wanted || rest)) $("questions").scrollIntoView({ behavior: "instant" });
   refresh(wanted);
-  if (wanted || rest) $("questions").scrollIntoView();
 }
 
-function follow(to) {
-  try { history.pushState(null, "", to); } catch { /* a page inside another may not */ }
-  const id = decodeURIComponent(to.slice(3));
-  const wanted = data.questions.find((question) => question.id === id);
-  if (wanted && shown.indexOf(wanted) < 0) clearAll();
-  refresh(wanted);
-  remember();
+function questionOf(start) {
+  let id = start.slice(2);
+  try { id = decodeURIComponent(id); } catch { /* taken as it stands */ }
+  return data.questions.find((question) => question.id === id);
+}
+
+function follow(hash) {
+  try { history.pushState(null, "", hash); } catch { /* a page inside another may not */ }
+  const place = hash.startsWith("#q-") ? shown.indexOf(questionOf(hash.slice(1))) : -1;
+  if (place < 0) { go(hash); return; }
+  openTab("questions");
+  choose(place);
 }

@@ -100,6 +100,8 @@ function columnHead(column, question, sides) {
   if (column.kind === "wanted") return made;
   const pair = question.score || [], at = sides.length > 1 ? column.at : 1;
   const outcome = sides.length > 1 && column.title !== "Answer, the same on both sides" ? [question.was, question.now][at] : "";
+  const rank = (question.ranks || [])[at];
+  if (typeof rank === "number") made.append(el("span", { class: "judge-score" }, "rank ", el("b", {}, rankWords(rank))));
   if (typeof pair[at] === "number") made.append(el("span", { class: "judge-score" }, `${data.span === 100 ? "score" : "judge"} `, el("b", {}, digits(pair[at]))));
   if (outcome) made.append(el("span", { class: `badge ${{ pass: "ok", fail: "bad", error: "warn" }[outcome] || ""}` }, outcome));
   return made;

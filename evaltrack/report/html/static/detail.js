@@ -1,17 +1,12 @@
 /* One question: why, what was expected and answered, judges, scores, sources. */
 function show() {
   const question = shown[chosen];
-  detail.scrollTop = 0;
-  showPlace();
   if (!question) {
     detail.replaceChildren(el("p", { class: "dim" }, "No question matches; clear the filters to see all."));
     return;
   }
   detail.replaceChildren(...described(question));
   markHits(detail, searched());
-  for (const box of detail.querySelectorAll(".answer")) {
-    if (box.scrollHeight > box.clientHeight) filled(box, { tabindex: 0, role: "group", "aria-label": "Text, scrolls" }, []);
-  }
 }
 
 function described(question) {
@@ -43,17 +38,13 @@ function turnsBefore(question) {
 }
 
 function reason(question) {
-  if (!question.detail && !question.lower && !question.note) return null;
-  const made = el("div", { class: `why${question.excused || ["fix", "gain", "new"].includes(question.group) ? " good" : question.group === "other" ? " neutral" : ""}` });
-  if (question.cause) {
-    made.append(el("p", { class: "what" }, causeWords(question.cause)));
-  }
-  if (question.detail) made.append(ticked(question.detail, "p"));
-  if (question.lower) made.append(el("p", { class: "small" }, question.lower));
-  for (const other of question.also || []) made.append(ticked(`also ${other}`, "p", "small"));
-  if (question.link) made.append(el("p", { class: "small" }, link(question.link, foreign(question.link))));
-  if (question.note) made.append(foreign(question.note, "p", "small"));
-  return made;
+  const made = el("div", { class: "why" }), cause = question.culprit || causeWords(question.cause), todo = data.todos && data.todos[question.culprit];
+  const detail = question.detail && !cause.includes(question.detail) ? ticked(question.detail, "span") : "";
+  if (cause || detail) made.append(el("p", {}, cause && el("b", { class: question.group === "flip" ? "bad-text" : "" }, "Cause: "), cause && foreign(cause), cause && detail && ". ", detail, ". ", todo && el("b", {}, "Next: "), todo && ticked(todo, "span"), todo && "."));
+  for (const other of question.also || []) made.append(ticked(`Also: ${other}`, "p", "small"));
+  if (question.link) made.append(el("p", {}, link(question.link, foreign(question.link))));
+  if (question.note) made.append(foreign(question.note, "p"));
+  return made.childNodes.length ? made : null;
 }
 
 /* Names in our own sentences stand between backticks. */

@@ -2,6 +2,7 @@
 document.documentElement.classList.add("scripted");
 const data = JSON.parse(document.getElementById("data").textContent);
 const GROUPS = data.groups;
+const isFramed = () => window.self !== window.top && window.origin === "null" && window.name !== "evaltrack-ui"; /* MLflow's frame opens nothing */
 const $ = (id) => document.getElementById(id);
 
 function filled(made, attributes, children) {

@@ -2,21 +2,22 @@
 const filters = { group: $("f-group"), domain: $("f-domain"), difficulty: $("f-difficulty"), category: $("f-category"), cause: $("f-cause") };
 const bounds = { low: $("f-low"), high: $("f-high") };
 const search = $("search"), sort = $("sort"), found = $("found"), chips = $("chips");
-/* Filters without a control of their own, which links of the page set: outcome=pass-fail, moved=overall_score.down */
-const linked = { outcome: "", moved: "" };
-const controls = () => [...Object.values(filters), ...Object.values(bounds), search].filter(Boolean);
-let descending = false;
+/* The score and the way, such as overall_score.down, of a link among the metrics. */
+let scoreMoved = "";
+const controls = () => [...Object.values(filters), ...Object.values(bounds), search, sort].filter(Boolean);
 
 const OF_SEVERAL = {
+  all: () => true,
   worse: (question) => ["flip", "lost", "drop"].includes(question.group),
-  borderline: (question) => Boolean(question.edge),
+  reworded: (question) => Boolean(question.reworded),
   errors: (question) => question.now === "error" || question.group === "error" || question.group === "lost",
 };
-const SEVERAL_NAMES = { worse: "all that got worse", borderline: "borderline", errors: "errors" };
+const SEVERAL_NAMES = { all: "all", worse: "got worse", reworded: "answer changed", errors: "errors" };
+const START = data.questions.some(OF_SEVERAL.worse) ? "worse" : "all";
 
 function haystack(question) {
   if (question.hay === undefined) {
-    const parts = [question.id, question.q, question.detail, question.cause, data.causes[question.cause], question.category, question.wanted];
+    const parts = [question.id, question.q, question.detail, question.culprit, question.cause, data.causes[question.cause], question.category, question.wanted];
     for (const side of question.sides || []) {
       parts.push(side.answer, side.error);
       for (const source of side.sources || []) parts.push(source.name, source.title);
@@ -29,14 +30,13 @@ function haystack(question) {
 
 const searched = () => search.value.toLowerCase().split(/\s+/).filter(Boolean);
 
-function isLinked(question) {
-  if (linked.outcome && `${question.was || question.now}-${question.now}` !== linked.outcome) return false;
-  const [name, way] = linked.moved.split(".");
+function isMoved(question) {
+  const [name, way] = scoreMoved.split(".");
   return !name || (question[way] || []).includes(name);
 }
 
 function isBetween(question) {
-  const low = bounds.low && bounds.low.value, high = bounds.high && bounds.high.value;
+  const low = bounds.low.value, high = bounds.high.value;
   if (!low && !high) return true;
   const score = (question.score || [])[1];
   return score !== null && score !== undefined && (!low || score >= Number(low)) && (!high || score <= Number(high));
@@ -49,7 +49,7 @@ function matching() {
     wanted.every(([name, select]) => {
       const several = name === "group" && OF_SEVERAL[select.value];
       return several ? several(question) : (question[name] || "") === select.value;
-    }) && isLinked(question) && isBetween(question) && words.every((word) => haystack(question).includes(word)));
+    }) && isMoved(question) && isBetween(question) && words.every((word) => haystack(question).includes(word)));
 }
 
 /* ---- order ---- */
@@ -62,26 +62,16 @@ const shift = (pair, of = (value) => value) => {
   return pair[0] === null ? of(pair[1]) : of(pair[1]) - of(pair[0]);
 };
 const KEYS = {
-  change: (question) => order.indexOf(question.group),
   score: (question) => shift(question.score),
-  rank: (question) => { const by = shift(question.ranks, byRank); return by === LAST ? by : -by; },
+  "-score": (question) => (shift(question.score) === LAST ? LAST : -shift(question.score)),
+  rank: (question) => (shift(question.ranks, byRank) === LAST ? LAST : -shift(question.ranks, byRank)),
 };
 
 function sorted(questions) {
-  const name = { question: "q" }[sort.value] || sort.value;
-  if (!name) return questions;
-  const key = KEYS[name];
-  const way = descending ? -1 : 1;
-  const compare = key
-    ? (a, b) => (a[0] === b[0] ? 0 : a[0] === LAST ? 1 : b[0] === LAST ? -1 : way * (a[0] - b[0]))
-    : (a, b) => way * collator.compare(a[0], b[0]);
-  return questions.map((question) => [key ? key(question) : question[name] || "", question]).sort(compare).map((pair) => pair[1]);
-}
-
-function sortBy(name) {
-  if (sort.value !== name) { sort.value = name; descending = false; }
-  else if (!descending) descending = true;
-  else { sort.value = ""; descending = false; }
+  if (!sort.value) return questions;
+  const key = KEYS[sort.value];
+  const compare = key ? (a, b) => (a[0] === b[0] ? 0 : a[0] - b[0]) : (a, b) => collator.compare(a[0], b[0]);
+  return questions.map((question) => [key ? key(question) : question[sort.value] || "", question]).sort(compare).map((pair) => pair[1]);
 }
 
 /* ---- controls ---- */
@@ -91,50 +81,43 @@ function counts(name) {
   return made;
 }
 
-function fill(select, name, values) {
+const labelOf = (name, key) => (name === "group" ? SEVERAL_NAMES[key] || GROUPS[key][0] : name === "cause" ? causeWords(key) : key);
+
+function fill(name) {
+  const select = filters[name];
   if (!select) return;
   const held = counts(name);
-  select.append(el("option", { value: "" }, "all"));
-  if (name === "group") for (const several of data.compared ? ["worse", "borderline"] : []) select.append(el("option", { value: several }, SEVERAL_NAMES[several]));
-  if (name === "group" && data.questions.some(OF_SEVERAL.errors)) select.append(el("option", { value: "errors" }, SEVERAL_NAMES.errors));
-  const keys = values ? values.filter((key) => held.has(key)) : [...held.keys()].sort(collator.compare);
-  for (const key of keys) {
-    const words = name === "group" ? GROUPS[key][0] : name === "cause" ? causeWords(key) : key;
-    select.append(el("option", { value: key }, `${words} (${held.get(key).toLocaleString("en")})`));
-  }
+  const keys = name === "group" ? order.filter((key) => held.has(key)) : [...held.keys()].sort(collator.compare);
+  if (name === "group") select.append(...Object.keys(SEVERAL_NAMES).filter((each) => data.compared || each === "all").map((each) => el("option", { value: each }, SEVERAL_NAMES[each])));
+  else select.append(el("option", { value: "" }, "all"));
+  for (const key of keys) select.append(el("option", { value: key }, `${labelOf(name, key)} (${held.get(key).toLocaleString("en")})`));
   if (!keys.length) select.closest("label").hidden = true;
 }
 
-function chip(value, words, count, tone, meaning) {
-  const made = el("button", { type: "button", class: `chip ${tone}`, "data-group": value, "aria-pressed": "false", title: meaning || null },
-    words, " ", el("b", {}, count.toLocaleString("en")));
-  made.addEventListener("click", () => { filters.group.value = made.getAttribute("aria-pressed") === "true" ? "" : value; refresh(); remember(); });
-  return made;
-}
-
+/* The filters that a triage needs; of a run, one for each result. */
 function fillChips() {
-  const held = counts("group");
-  const made = [chip("", "all", data.questions.length, "")];
-  for (const key of order) made.push(chip(key, GROUPS[key][0], held.get(key), GROUPS[key][1], GROUPS[key][2]));
-  for (const several of ["borderline", "errors"]) {
-    const count = data.questions.filter(OF_SEVERAL[several]).length;
-    if (count && !(several === "errors" && GROUPS.error)) made.push(chip(several, SEVERAL_NAMES[several], count, "warn"));
+  for (const value of data.compared ? ["worse", "flip", "fix", "reworded", "all"] : ["all", ...order]) {
+    if (!OF_SEVERAL[value] && !GROUPS[value]) continue;
+    const words = labelOf("group", value), count = data.questions.filter(OF_SEVERAL[value] || ((question) => question.group === value)).length;
+    const made = el("button", { type: "button", class: "chip", "data-group": value, "aria-pressed": "false", title: GROUPS[value] && GROUPS[value][2] },
+      `${words.charAt(0).toUpperCase()}${words.slice(1)} `, el("b", {}, count.toLocaleString("en")));
+    made.addEventListener("click", () => { filters.group.value = value; refresh(); remember(); });
+    chips.append(made);
   }
-  chips.append(...made);
 }
 
 function showChips() {
   for (const each of chips.children) each.setAttribute("aria-pressed", each.dataset.group === filters.group.value ? "true" : "false");
 }
 
-const OUTCOMES = { pass: "passed", fail: "failed" };
-function linkedWords() {
-  const words = [];
-  const [was, now] = linked.outcome.split("-");
-  if (linked.outcome) words.push(was === now ? `${OUTCOMES[was] || was} on both sides` : `${was} to ${now}`);
-  if (linked.moved) words.push(`${(data.moves || {})[linked.moved.split(".")[0]] || linked.moved}: ${linked.moved.endsWith(".up") ? "higher" : "lower"}`);
-  return words.length ? ` (${words.join(", ")})` : "";
+function filterWords() {
+  const [name, way] = scoreMoved.split(".");
+  return name ? ` (${(data.moves || {})[name] || name}: ${way === "up" ? "higher" : "lower"})` : "";
 }
 
-function unlink() { for (const name of Object.keys(linked)) linked[name] = ""; }
-function clearAll() { for (const control of controls()) control.value = ""; unlink(); }
+/* All questions, in their first order. */
+function clearAll() {
+  for (const control of controls()) control.value = "";
+  filters.group.value = "all";
+  scoreMoved = "";
+}

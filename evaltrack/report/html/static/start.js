@@ -1,16 +1,15 @@
 /* Controls, keys and links; then the page opens on what its address says. */
-fill(filters.group, "group", order);
-for (const name of ["domain", "difficulty", "category", "cause"]) fill(filters[name], name);
-if (bounds.low && !COLUMNS.some((column) => column.name === "score")) $("bounds").hidden = true;
+for (const name of Object.keys(filters)) fill(name);
 fillChips();
+for (const input of Object.values(bounds)) input.closest("label").hidden = !data.questions.some((question) => question.score);
 const changed = () => { refresh(); remember(); };
-for (const control of [...Object.values(filters), sort]) if (control) control.addEventListener("change", () => { if (control === sort) descending = false; changed(); });
+for (const control of [...Object.values(filters), sort]) if (control) control.addEventListener("change", changed);
 /* Of very many questions not every letter is searched for. */
 const PATIENCE = data.questions.length > 20000 ? 60 : 12;
 let typing = 0;
-for (const input of [search, bounds.low, bounds.high]) if (input) input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, PATIENCE); });
+for (const input of [search, bounds.low, bounds.high]) input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, PATIENCE); });
 $("filters").addEventListener("submit", (event) => event.preventDefault());
-$("reset").addEventListener("click", () => { clearAll(); sort.value = ""; descending = false; changed(); });
+$("reset").addEventListener("click", () => { clearAll(); changed(); });
 
 /* What is searched is made ready while nothing else happens. */
 let ready = 0;
@@ -20,33 +19,42 @@ function prepare(deadline) {
 }
 if (window.requestIdleCallback) requestIdleCallback(prepare);
 
-const later = () => { if (!frame) frame = requestAnimationFrame(fillView); };
-list.addEventListener("scroll", later);
-window.addEventListener("resize", later);
-phone.addEventListener("change", () => refresh());
-list.addEventListener("keydown", (event) => {
-  if (event.target.closest("button")) return;
-  const page = Math.max(1, Math.floor(list.clientHeight / rowHeight()) - 1);
-  const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
-  if (event.key in steps) { event.preventDefault(); choose(chosen + steps[event.key]); }
-  if (event.key === "Home" || event.key === "End") { event.preventDefault(); choose(event.key === "Home" ? 0 : shown.length - 1); }
-  if (event.key === "Enter") { event.preventDefault(); detail.focus(); }
-});
+$("earlier").addEventListener("click", () => choose(first - PAGE));
+$("later").addEventListener("click", () => choose(first + PAGE));
+function step(by) {
+  const focus = document.activeElement;
+  choose(chosen + by);
+  if (focus && focus.disabled) ($("to-next").disabled ? $("to-previous") : $("to-next")).focus();
+}
+$("to-previous").addEventListener("click", () => step(-1));
+$("to-next").addEventListener("click", () => step(1));
+function backToList() {
+  const row = $(`o-${chosen}`);
+  reading = false;
+  place();
+  remember();
+  if (row) row.focus();
+}
+$("to-list").addEventListener("click", backToList);
+$("copy-link").addEventListener("click", () => copy(location.href, "Link"));
+$("copy-markdown").addEventListener("click", () => copy(markdownOf(shown[chosen]), "Question"));
+$("save-csv").addEventListener("click", () => save(csvOf(shown), "text/csv;charset=utf-8", "csv"));
+$("save-json").addEventListener("click", () => save(jsonOf(shown), "application/json", "json"));
+phone.addEventListener("change", place);
 document.addEventListener("keydown", (event) => {
   if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "/") { event.preventDefault(); search.focus(); }
-  if (event.key === "j") choose(chosen + 1);
-  if (event.key === "k") choose(chosen - 1);
-  if (event.key === "Escape" && wide) { widen(false); remember(); list.focus(); }
-  else if (event.key === "Escape" && viewer.contains(document.activeElement)) list.focus();
+  if (event.key === "/") { event.preventDefault(); openTab("questions"); search.focus(); }
+  if (event.key === "j" || event.key === "k") { openTab("questions"); choose(chosen + (event.key === "j" ? 1 : -1)); }
+  if (event.key === "Escape") backToList();
 });
-window.addEventListener("hashchange", recall);
+window.addEventListener("hashchange", () => go(location.hash));
 document.addEventListener("click", (event) => {
-  const to = event.target.closest('a[href^="#q-"]');
-  if (!to || event.defaultPrevented) return;
+  const to = event.target.closest('a[href^="#"]');
+  if (!to || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   follow(to.getAttribute("href"));
-  if (!to.closest("#detail")) $("questions").scrollIntoView();
+  if (to.matches(".skip")) $("questions").focus();
+  else if (to.matches(".row") && (!event.detail || phone.matches)) detail.focus({ preventScroll: true });
 });
 
 /* MLflow shows a report in a frame that may open nothing: there a link's address is shown, to be copied. */
@@ -63,20 +71,12 @@ if (isFramed()) {
   });
 }
 
-/* On paper: a table of what changed, and the first of them with all that is known. */
+/* On paper: a list of what changed, and the first of them with all that is known. */
 const PRINTED = 20, PRINTED_ROWS = 1000;
-function printedRow(question) {
-  const cells = COLUMNS.map((column) => {
-    const content = column.cell(question);
-    return el("td", {}, ...(Array.isArray(content) ? content : content ? [content] : []));
-  });
-  return el("tr", {}, ...cells);
-}
 window.addEventListener("beforeprint", () => {
-  const first = shown.filter((question) => !["same", "pass"].includes(question.group));
-  const titles = el("thead", {}, el("tr", {}, ...COLUMNS.map((column) => el("th", {}, column.title))));
-  const table = el("table", { class: "grid small" }, titles, el("tbody", {}, ...first.slice(0, PRINTED_ROWS).map(printedRow)));
-  const note = first.length > PRINTED ? el("p", {}, `The first ${PRINTED} of ${first.length.toLocaleString("en")} in full:`) : "";
-  $("print").replaceChildren(...(first.length ? [table, note] : []), ...first.slice(0, PRINTED).map((question) => el("article", {}, ...described(question))));
+  const listed = shown.filter((question) => !["same", "pass"].includes(question.group));
+  const note = listed.length > PRINTED ? el("p", {}, `The first ${PRINTED} of ${listed.length.toLocaleString("en")} in full:`) : "";
+  const lines = listed.slice(0, PRINTED_ROWS).map((question) => el("li", {}, badge(question.group), " ", foreign(question.q), " ", moved(question), " ", foreign(causeOf(question), "span", "dim")));
+  $("print").replaceChildren(...(listed.length ? [el("ol", {}, ...lines), note] : []), ...listed.slice(0, PRINTED).map((question) => el("article", {}, ...described(question))));
 });
-recall();
+go(location.hash);
