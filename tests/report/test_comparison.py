@@ -54,18 +54,15 @@ RENDERINGS = Path(__file__).parent.parent / "renderings"
 
 
 def commands(of: Comparison) -> str:
-    """The annotations as they are printed."""
     return "".join(f"{line}\n" for line in annotations(of))
 
 
 def json_of(of: Comparison) -> str:
-    """The JSON without the scores that were not measured."""
     names = "|".join(score.name for score in SCORES)
     return re.sub(rf'\n +"(?:{names})": null,', "", json_text(of))
 
 
 def shown(of: Comparison) -> str:
-    """What a terminal of 80 columns shows."""
     return comparison_text(of, 80)
 
 
@@ -161,7 +158,6 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_nothing_is_cut() ->
 
 
 def test_a_comparison_of_four_broken_questions_fits_a_screen() -> None:
-    """Verdict, cause, broken rules, broken questions in two lines, what moved, what to do; `--all` shows the rest."""
     flips = tuple(replace(FLIP, id=str(n)) for n in range(4))
     text = comparison_text(comparison(flips=flips, groups=GROUPS * 3), 100, everything=False)
     assert len(text.splitlines()) <= 35
@@ -229,7 +225,6 @@ def test_a_value_is_written_in_the_form_of_its_metric(name: str, value: float, t
     ],
 )
 def test_a_metric_on_a_line(metric: MetricDelta, text: str) -> None:
-    """Both values, the difference in the metric's unit and in percent, the interval, the count, what is tolerated."""
     (line,) = words.metric_lines(comparison(), [metric])
     assert line.words == text
 
@@ -491,7 +486,6 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_table_leaves_out_of_a_mean_is_said(candidate: float, measured: tuple[int, int], left_out: str) -> None:
-    """Where nothing changed it is the interval alone; of questions that only the candidate measured it is nothing."""
     metric = replace(MRR, baseline=0.75, candidate=candidate, measured=measured)
     note = next(each for each in note_words(comparison(metrics=(metric,))) if each.startswith("MRR"))
     assert note == f"MRR: on the 20 measured in both (baseline {measured[0]}, candidate {measured[1]}){left_out}"

@@ -161,7 +161,6 @@ def test_a_page_stays_below_its_limit_and_counts_what_it_leaves_out() -> None:
 
 
 def test_a_page_of_four_broken_questions_is_short() -> None:
-    """Metrics, notes and answers are folded; what has no room is on the page of the comparison."""
     flips = tuple(replace(FLIP, id=str(n)) for n in range(4))
     page = comparison_markdown(comparison(flips=flips, drops=(DROP,) * 40, fixes=(FIX,) * 9))
     assert len(page.encode()) <= 6_000

@@ -124,7 +124,6 @@ class Page(HTMLParser):
 
     @property
     def words(self) -> str:
-        """What is read, on one line."""
         return " ".join(self.text.split())
 
     @property
@@ -263,7 +262,6 @@ PLOTS: Any = templates().get_template("plots.html").module
 
 
 def attributes_of(svg: str, kind: str) -> dict[str, str | None]:
-    """Of the one element of this class."""
     (made,) = (each for _, each in Page(svg).elements if each.get("class") == kind)
     return made
 
@@ -342,7 +340,6 @@ def test_a_metric_that_broke_its_rule_is_among_the_first() -> None:
 
 
 def with_source(row_: StoredRow, **fields: Any) -> StoredRow:
-    """The row with another first source."""
     first, *others = row_.sources or ()
     return replace(row_, sources=(replace(first, **fields), *others))
 
@@ -776,7 +773,6 @@ def reader(rows: list[StoredRow], asked: list[Any] | None = None) -> run_page.Re
 
 
 def run_of(rows: list[StoredRow], around: Around | None = None, **fields: Any) -> Page:
-    """The page of a run with these rows."""
     totals = dict(result().totals) | {"num_questions": len(rows), "num_errors": sum(bool(each.error) for each in rows)}
     return Page(run_html(result(**{"totals": totals, **fields}), reader(rows), around or Around("the run")))
 
@@ -848,11 +844,7 @@ def test_groups_and_notes_of_a_run() -> None:
     lone = run_of(outcomes(), groups={"d": {"recall_at_k": (0.5, 4)}}, link="")
     assert "By domain and difficulty" not in lone.words
     assert lone.links == ["#questions"]
-
-
-def test_groups_in_which_nothing_was_measured_are_left_out() -> None:
-    page = Page(run_html(result(metrics={}, groups={"d": {}, "easy": {}}), reader([]), Around("n")))
-    assert "By domain and difficulty" not in page.words
+    assert "By domain and difficulty" not in run_of([], metrics={}, groups={"d": {}, "easy": {}}).words
 
 
 def test_traces_of_a_run_are_linked_where_there_are_any() -> None:

@@ -17,7 +17,6 @@ from tests.comparisons import DROP, FLIP, comparison, flat, quiet
 
 
 def cases(made: Comparison, unchanged: list[tuple[str, str, Outcome]] | None = None) -> dict[tuple[str, str], str]:
-    """How each test case ended, by class and name."""
     root = ET.fromstring(comparison_junit(replace(made, unchanged=tuple(unchanged or ()))).encode())
     return {(case.attrib["classname"], case.attrib["name"]): ended(case) for case in root.iter("testcase")}
 
@@ -36,7 +35,6 @@ def test_the_verdict_is_a_test_case(verdict: str, how: str) -> None:
 
 @pytest.mark.parametrize("outcome", ["error", "not measured"])
 def test_what_neither_side_measured_is_skipped(outcome: Outcome) -> None:
-    assert cases(quiet(), [("5", "d", outcome)])["d", "5"] == "skipped"
     assert f'<skipped message="{outcome} on both sides" />' in comparison_junit(
         replace(quiet(), unchanged=(("5", "d", outcome),))
     )
@@ -44,7 +42,6 @@ def test_what_neither_side_measured_is_skipped(outcome: Outcome) -> None:
 
 
 def test_what_failed_before_too_is_compared_and_no_regression() -> None:
-    assert cases(quiet(), [("5", "d", "fail")])["d", "5"] == "passed"
     made = replace(quiet(), unchanged=(("5", "d", "fail"),))
     assert "<system-out>fail on both sides</system-out>" in comparison_junit(made)
     assert cases(quiet(drops=(replace(DROP, was="fail", now="fail"),)))["travel", "10: Which zone?"] == "passed"

@@ -41,12 +41,10 @@ def board(bad: str = "bad") -> Leaderboard:
 
 
 def result(made: Leaderboard, name: str = "nightly") -> SweepResult:
-    """A sweep with this leaderboard."""
     return SweepResult("a" * 32, "0", name, "set", made, (), notes=(name,))
 
 
 def printed(made: SweepResult) -> str:
-    """What a terminal shows."""
     console = Console(file=io.StringIO(), width=60)
     print_sweep(made, console)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]

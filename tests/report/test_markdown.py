@@ -17,7 +17,6 @@ from tests.report.test_run import FOREIGN, markup, result, row
 
 
 def links(note: str) -> dict[str, str]:
-    """The links of a note: words and where they lead."""
     html = MarkdownIt("gfm-like", {"linkify": False}).render(note)
     return {words: unescape(url) for url, words in re.findall(r'<a href="([^"]*)"[^>]*>(.*?)</a>', html)}
 
@@ -58,7 +57,6 @@ def test_the_worst_domains_come_first_and_no_more_than_ten() -> None:
 
 
 def test_a_note_fits_into_a_tag_of_mlflow() -> None:
-    """Whole lines, also where every text is as long and as foreign as can be; the last one says that there is more."""
     rows = tuple(
         row(place, "<&>" * 100, passed=False, failure=Failure(kind="target_error", message="&*" * 500))
         for place in range(SHOWN)

@@ -97,7 +97,6 @@ class Said:
 
 
 def terminal(made: Comparison) -> Said:
-    """A text of a wide terminal."""
     lines = comparison_text(made, 250).splitlines()
     broke = _after(lines, "broke (", r"- (\S+) \(")
     return Said(lines[0].partition(": ")[0].rstrip("."), tuple(lines), broke)
@@ -112,7 +111,6 @@ def markdown(made: Comparison) -> Said:
 
 
 def _after(lines: list[str], title: str, pattern: str) -> tuple[str, ...]:
-    """What the pattern finds in the lines of one section."""
     start = next((place for place, line in enumerate(lines) if line.startswith(title)), len(lines))
     rest = lines[start + 1 :]
     end = next(
@@ -127,7 +125,6 @@ def _after(lines: list[str], title: str, pattern: str) -> tuple[str, ...]:
 
 
 def junit(made: Comparison) -> Said:
-    """The case of the verdict, and the cases that failed."""
     root = ET.fromstring(comparison_junit(made))
     gate = next(case for case in root.iter("testcase") if case.attrib["name"] == "verdict")
     (told,) = gate
@@ -215,13 +212,11 @@ FORMS: dict[str, Callable[[Comparison], Said]] = {
 
 @cache
 def hard(name: str) -> Comparison:
-    """The comparison of this name, made once."""
     return HARD[name]()
 
 
 @cache
 def said(name: str, form: str) -> Said:
-    """What this rendering says of it."""
     return FORMS[form](hard(name))
 
 
@@ -233,7 +228,6 @@ def test_every_rendering_says_the_same(name: str, form: str) -> None:
 
 
 def _faults(wanted: Facts, told: Said) -> Iterator[str]:
-    """What a rendering does not say, or says otherwise."""
     yield from _headline_faults(wanted, told.headline.lower())
     yield from _count_faults(wanted, told.lines)
     yield from _metric_faults(wanted, told.lines)

@@ -111,7 +111,6 @@ RENDERINGS = REPO / "tests/renderings"
 
 
 def rich() -> RunResult:
-    """A run with some of everything."""
     means = {"pass_rate": 0.75, "recall_at_k": 0.5, "precision_at_k": 0.1, "judge_score": 0.8, "combined_score": 0.4956}
     metrics = means | {"combined_score_best": 1.2, "precision_at_k.max": 0.2}
     failed = tuple(row(place, failure=Failure(kind="target_error", message="no route")) for place in (3, 4, 6))
@@ -132,7 +131,6 @@ def rich() -> RunResult:
 
 @pytest.mark.parametrize(("render", "name"), [(shown, "run.txt"), (run_note, "run.md")])
 def test_a_run_is_rendered_to_the_letter(render: Callable[[RunResult], str], name: str) -> None:
-    """Means with their counts, errors of one message together and in no mean, criteria, notes, cost, where to look."""
     assert render(rich()) == (RENDERINGS / name).read_text(encoding="utf-8")
 
 
@@ -320,7 +318,6 @@ def judged(
     text: str = "Because.",
     **fields: Any,
 ) -> Row:
-    """The row of a question of which judges said something."""
     asked = Question(id=key, question=f"Question {key}?", domain="d", expected_chunks=() if negative else ("a",))
     used = Usage(prompt_tokens=30, completion_tokens=4)
     said: list[dict[str, Any]] = [

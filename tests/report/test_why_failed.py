@@ -16,7 +16,6 @@ K = 5
 
 
 def trial(number: int, response: Response, question: dict[str, Any], grade: float | None = None) -> Row:
-    """One trial of a question, scored as a run scores it."""
     asked = Question.model_validate({"id": "q", "question": "?", "domain": "d", "expected_chunks": ["b"], **question})
     verdict = [] if grade is None else [Verdict(judge="j", reasoning=f"Graded {grade}.", overall_score=grade)]
     measured = measure(asked, response, Rules(k=K), verdict)
