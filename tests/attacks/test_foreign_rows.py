@@ -26,7 +26,7 @@ from evaltrack.report.comparison_files import json_text
 from evaltrack.report.run_json import run_json
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
-from tests.files import data
+from tests.files import data, put
 from tests.judging import cli, store_in
 
 QUESTIONS = 6
@@ -51,21 +51,10 @@ class Kept:
         return mlflow.MlflowClient(self.uri)
 
 
-def golden(folder: Path) -> Path:
-    path = folder / "few.jsonl"
-    lines = [
-        {"id": f"{n:02}", "question": f"What is {n}?", "expected_chunks": [f"c{n}"], "domain": "ab"[n % 2]}
-        for n in range(QUESTIONS)
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
 def judge_module(folder: Path) -> str:
-    (folder / "likes_rows.py").write_text(
-        "def judge(question, response):\n"
-        "    return {'reasoning': 'so', 'accuracy': 1.0, 'completeness': 1.0, 'relevance': 1.0, 'overall_score': 1.0}\n"
-    )
+    names = ("accuracy", "completeness", "relevance", "overall_score")
+    verdict = {"reasoning": "so", **dict.fromkeys(names, 1.0)}
+    put(folder / "likes_rows.py", f"def judge(question, response):\n    return {verdict}\n")
     return JUDGE
 
 
@@ -75,7 +64,12 @@ def evaluated(folder: Path, uri: str, lost: str = "", **options: Any) -> RunResu
         found = "other" if number == lost else f"c{number}"
         return Response(answer="It is so.", sources=(Source(chunk_id=found, text="some text", score=1.5),))
 
-    return run_eval(golden(folder), target=target, traces="off", tracking_uri=uri, **options)
+    lines = [
+        {"id": f"{n:02}", "question": f"What is {n}?", "expected_chunks": [f"c{n}"], "domain": "ab"[n % 2]}
+        for n in range(QUESTIONS)
+    ]
+    golden = put(folder / "few.jsonl", lines)
+    return run_eval(golden, target=target, traces="off", tracking_uri=uri, **options)
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +128,7 @@ def packed(table: pa.Table, **options: Any) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def put(name: str, value: object) -> Form:
+def holding(name: str, value: object) -> Form:
     return lambda table, _: changed(table, name, value)
 
 
@@ -151,97 +145,70 @@ def lacking(name: str) -> Form:
 
 
 LATER = ["model", "tool_invoked", "tools_coordinated", "sources_included"]
+TEXTS = [{"judge": "j", "overall_score": "1.0"}]
+ZERO, RED = pa.array([0.0] * QUESTIONS), pa.array(["red"] * QUESTIONS)
+NO_PARQUET, NOT_OURS = "it is not a Parquet file", "was not written by evaltrack"
+NEWER, REASONS = (
+    "written by a newer version of evaltrack (rows of version 2, and this one",
+    "a text that is not a JSON object",
+)
 FORMS: dict[str, tuple[Form, str]] = {
     "ids as whole numbers": (cast("id", pa.int32()), "ids are text, as `5` and `05` differ"),
     "recall_at_k as whole numbers": (every("recall_at_k", lambda _: 1), "column `recall_at_k` holds int64, not double"),
     "recall_at_k as nothing": (every("recall_at_k", lambda _: None), "column `recall_at_k` holds null, not double"),
-    "some rows twice": (
-        lambda table, _: pa.concat_tables([table.slice(0, 4), table.slice(1, 2)]),
-        "several rows have one id: `01`, `02`;",
-    ),
+    "some rows twice": (lambda table, _: pa.concat_tables([table, table.slice(1, 2)]).slice(2), "rows have one id: `0"),
     "all rows twice": (lambda table, _: pa.concat_tables([table, table]), f"{2 * QUESTIONS} rows"),
     "an id in two row groups": (
-        lambda table, _: packed(changed(table, "id", "02", row=5), row_group_size=2),
-        "several rows have one id: `02`;",
+        lambda each, _: packed(changed(each, "id", "02", 5), row_group_size=2),
+        "one id: `02`;",
     ),
     "some rows": (lambda table, _: table.slice(0, 2), "2 rows"),
     "no rows": (lambda table, _: table.slice(0, 0), "0 rows"),
-    "half a file": (lambda _, content: content[: len(content) // 2], "it is not a Parquet file"),
-    "an empty file": (lambda *_: b"", "it is not a Parquet file"),
-    "a CSV file": (lambda *_: b"id,recall_at_k\n01,1.0\n", "it is not a Parquet file"),
-    "bytes overwritten": (
-        lambda _, content: content[:200] + bytes(2000) + content[2200:],
-        "was not written by evaltrack",
-    ),
-    "a column twice": (
-        lambda table, _: table.append_column("recall_at_k", pa.array([0.0] * QUESTIONS)),
-        "two of its columns have one name",
-    ),
+    "half a file": (lambda _, content: content[: len(content) // 2], NO_PARQUET),
+    "an empty file": (lambda *_: b"", NO_PARQUET),
+    "a CSV file": (lambda *_: b"id,recall_at_k\n01,1.0\n", NO_PARQUET),
+    "bytes overwritten": (lambda _, content: content[:200] + bytes(2000) + content[2200:], NOT_OURS),
+    "a column twice": (lambda table, _: table.append_column("recall_at_k", ZERO), "two of its columns have one name"),
     "sources as JSON": (every("sources", json.dumps), "column `sources` holds string, not lists"),
     "sources as ids": (
-        every("sources", lambda sources: [each["chunk_id"] for each in sources]),
+        every("sources", lambda each: [each[0]["chunk_id"]]),
         "column `sources` holds string, not objects",
     ),
-    "a source that is nothing": (
-        put("sources", [None]),
-        "a list in column `sources` holds an empty value",
-    ),
+    "a source that is nothing": (holding("sources", [None]), "a list in column `sources` holds an empty value"),
     "a source of endless score": (
-        put("sources", [{"chunk_id": "c1", "score": math.inf}]),
-        "column `sources.score` holds inf",
+        holding("sources", [{"chunk_id": "c", "score": math.inf}]),
+        "`sources.score` holds inf",
     ),
-    "a verdict off the scale": (
-        put("verdicts", [{"judge": "j", "overall_score": 7.0}]),
-        "column `verdicts.overall_score` holds 7",
-    ),
+    "a verdict off the scale": (holding("verdicts", [TEXTS[0] | {"overall_score": 7.0}]), "overall_score` holds 7"),
     "verdicts of another kind": (
-        every("verdicts", lambda _: [{"judge": "j", "overall_score": "1.0"}]),
-        "column `verdicts.overall_score` holds string, not double",
+        every("verdicts", lambda _: TEXTS),
+        "`verdicts.overall_score` holds string, not double",
     ),
-    "reasons that are cut": (
-        put("unmeasured", '{"hit": "be'),
-        "column `unmeasured` holds a text that is not a JSON object",
-    ),
-    "a newer version": (
-        lambda table, _: table.replace_schema_metadata({"evaltrack.rows": "2"}),
-        "written by a newer version of evaltrack (rows of version 2, and this one",
-    ),
+    "reasons that are cut": (holding("unmeasured", '{"hit": "be'), f"column `unmeasured` holds {REASONS}"),
+    "a newer version": (lambda table, _: table.replace_schema_metadata({"evaltrack.rows": "2"}), NEWER),
     "columns in another order": (lambda table, _: table.select(sorted(table.column_names)), ""),
-    "a column more": (lambda table, _: table.append_column("colour", pa.array(["red"] * QUESTIONS)), ""),
+    "a column more": (lambda table, _: table.append_column("colour", RED), ""),
     "another compression": (lambda table, _: packed(table, compression="gzip", row_group_size=2), ""),
     "rows in another order": (lambda table, _: table.take(list(reversed(range(QUESTIONS)))), ""),
     "columns that are optional": (lambda table, _: table.drop_columns(LATER), ""),
 }
-"""Each form by its name, and what is said of it; nothing where the verdict is as before."""
+"""Each form by its name, and the message on it; empty if the verdict is as before."""
 
 for column in ("id", "recall_at_k", "passed", "digest", "question"):
     FORMS[f"no column {column}"] = (lacking(column), f"no column `{column}`")
-for column, kind in (("id", pa.int64()), ("id", pa.float64()), ("id", pa.binary()), ("position", pa.string())):
-    FORMS[f"{column} as {kind}"] = (cast(column, kind), f"column `{column}` holds {kind}, not")
-for column in ("recall_at_k", "overall_score", "reciprocal_rank", "num_tokens"):
-    FORMS[f"{column} as text"] = (cast(column, pa.string()), f"column `{column}` holds string, not double")
-for kind in (pa.string(), pa.int8()):
-    FORMS[f"passed as {kind}"] = (cast("passed", kind), f"column `passed` holds {kind}, not bool")
-for column, values in {
-    "recall_at_k": (math.inf, -math.inf, math.nan, 2.0),
-    "overall_score": (math.inf, 100.0),
-    "num_tokens": (math.inf, -1.0),
-    "seconds": (math.nan, -1.0),
-    "reciprocal_rank": (-0.5,),
-    "pass": (7.0,),
-    "position": (-1,),
-    "duplicates": (-1,),
-    "tier": (9,),
-    "prompt_tokens": (-1,),
-}.items():
-    for value in values:
-        FORMS[f"{column} is {value}"] = (put(column, value), f"column `{column}` holds {value:g}")
-for column, text in (("difficulty", "impossible"), ("mode", "sleep"), ("tokens_known", "guessed")):
-    FORMS[f"{column} is {text}"] = (put(column, text), f"column `{column}` holds `{text}` in row `01`")
+for column, kind, wanted in (
+    *(("id", pa.int64(), ""), ("id", pa.float64(), ""), ("id", pa.binary(), ""), ("position", pa.string(), "")),
+    *((name, pa.string(), " double") for name in ("recall_at_k", "overall_score", "reciprocal_rank", "num_tokens")),
+    *(("passed", pa.string(), " bool"), ("passed", pa.int8(), " bool")),
+):
+    FORMS[f"{column} as {kind}"] = (cast(column, kind), f"column `{column}` holds {kind}, not{wanted}")
+for column, value in data("attacks.json")["wrong_cells"]:
+    shown = f"`{value}` in row `01`" if isinstance(value, str) else f"{value:g}"
+    FORMS[f"{column} is {value}"] = (holding(column, value), f"column `{column}` holds {shown}")
 for column in ("id", "question", "domain", "digest"):
-    FORMS[f"{column} is empty"] = (put(column, ""), f"column `{column}` is empty in some rows")
+    FORMS[f"{column} is empty"] = (holding(column, ""), f"column `{column}` is empty in some rows")
 for column in ("id", "position", "by_title", "seconds", "started_at"):
-    FORMS[f"{column} is null"] = (put(column, None), f"column `{column}` is empty in some rows")
+    FORMS[f"{column} is null"] = (holding(column, None), f"column `{column}` is empty in some rows")
 
 
 def spoil(here: Kept, name: str) -> str:
@@ -294,13 +261,11 @@ def test_rows_of_a_run_that_logged_their_digest(here: Kept, capsys: pytest.Captu
     assert told.endswith("; restore the file, or evaluate again\n")
 
 
-@pytest.mark.parametrize(
-    ("verb", "name"),
-    [
-        *((verb, "an id in two row groups") for verb in ("report", "accept", "replay", "agree")),
-        *(("report", "recall_at_k is nan"), ("replay", "overall_score is 100.0"), ("accept", "tier is 9")),
-    ],
-)
+DOORS = [*((verb, "an id in two row groups") for verb in ("report", "accept", "replay", "agree"))]
+DOORS += [("report", "recall_at_k is nan"), ("replay", "overall_score is 100.0"), ("accept", "tier is 9")]
+
+
+@pytest.mark.parametrize(("verb", "name"), DOORS)
 def test_every_command_reads_rows_through_one_door(
     here: Kept, capsys: pytest.CaptureFixture[str], verb: str, name: str
 ) -> None:
@@ -324,10 +289,7 @@ def test_every_command_reads_rows_through_one_door(
     assert not page.exists()
 
 
-@pytest.mark.parametrize(
-    ("tag", "said"),
-    data("attacks.json")["tags"],
-)
+@pytest.mark.parametrize(("tag", "said"), data("attacks.json")["tags"])
 def test_a_tag_of_another_version_or_of_others(
     here: Kept, capsys: pytest.CaptureFixture[str], tag: str, said: str
 ) -> None:
@@ -383,20 +345,17 @@ def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path,
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        *data("attacks.json")["saved_runs"],
-        ({"num_tokens": math.inf}, "is damaged: column `num_tokens` holds inf in row `01`; save it again"),
-    ],
-)
+INFINITE = ({"num_tokens": math.inf}, "is damaged: column `num_tokens` holds inf in row `01`; save it again")
+
+
+@pytest.mark.parametrize(("fields", "said"), [*data("attacks.json")["saved_runs"], INFINITE])
 def test_a_saved_run_is_checked_as_rows_are(
     kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str], fields: dict[str, object], said: str
 ) -> None:
     saved = json.loads("".join(run_json(kept.baseline)))
     saved["metrics"] = {}
     saved["rows"][1] |= fields
-    (tmp_path / "saved.json").write_text(json.dumps(saved))
+    put(tmp_path / "saved.json", saved)
     capsys.readouterr()
     assert cli("compare", kept.candidate.run_id, "--baseline", str(tmp_path / "saved.json"), "--no-log") == 2
     told = capsys.readouterr().err
