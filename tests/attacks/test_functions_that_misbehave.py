@@ -9,12 +9,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
+import mlflow
 import pytest
 
 from evaltrack import run_eval
@@ -24,12 +25,13 @@ from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import PlainTarget, Question, Response, Row, Target
 from evaltrack.targets import open_target
 from tests.actors import evaluated
-from tests.files import data
+from tests.files import data, put
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """Loops and tasks that a function left behind in this process become garbage when its thread ends, in a later test."""
 
 Write = Callable[[str], str]
+TABLES = data("attacks.json")
 
 GOOD = """
 import asyncio, builtins, ctypes, gc, json, os, pathlib, resource, signal, stat, subprocess, sys, threading, time
@@ -41,6 +43,7 @@ def good(question):
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Writes a module with the given code, and returns its name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     name = f"misbehaving_{abs(hash(str(tmp_path)))}"
@@ -55,6 +58,8 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 @pytest.fixture
 def bad(written: Write) -> Callable[..., str]:
+    """Makes a target whose function does a deed on the question `bad`, and returns its name."""
+
     def write(deed: str, kind: str = "def") -> str:
         lines = indent(dedent(deed).strip(), " " * 8)
         module = written(f"{kind} ask(question):\n    if question == 'bad':\n{lines}\n    return good(question)\n")
@@ -63,21 +68,23 @@ def bad(written: Write) -> Callable[..., str]:
     return write
 
 
-def questions(count: int, bad: str = "bad") -> list[Question]:
-    texts = [bad if number == 1 else f"good {number}" for number in range(count)]
-    return [
-        Question(id=str(n), question=text, domain="d", expected_chunks=("a",), expected_answer="secret")
-        for n, text in enumerate(texts)
-    ]
+def questions(*texts: str) -> list[Question]:
+    more = {"domain": "d", "expected_chunks": ("a",), "expected_answer": "secret"}
+    return [Question(id=str(n), question=text, **more) for n, text in enumerate(texts)]
 
 
-def rows(target: Target, asked: list[Question], *, concurrency: int = 1, timeout: float = 20) -> list[Row]:
+def several(count: int) -> list[Question]:
+    """As many questions, of which the second is bad."""
+    return questions(*("bad" if number == 1 else f"good {number}" for number in range(count)))
+
+
+def rows(target: Target, asked: list[Question], *, concurrency: int = 1, timeout: float = 20, **more: Any) -> list[Row]:
     async def gather() -> list[Row]:
         try:
-            loop = evaluated(asked, target, concurrency=concurrency, timeout=timeout)
-            return [row async for row in loop]
+            return [row async for row in evaluated(asked, target, concurrency=concurrency, timeout=timeout, **more)]
         finally:
-            await target.aclose()  # type: ignore[attr-defined]
+            for each in (target, *more.get("judges", ())):
+                await each.aclose()
 
     return sorted(asyncio.run(gather()), key=lambda row: row.position)
 
@@ -86,38 +93,32 @@ def failures(found: list[Row]) -> list[str | None]:
     return [str(row.failure) if row.failure else None for row in found]
 
 
-@pytest.mark.parametrize(
-    ("kind", "end", "how"),
-    data("attacks.json")["ends"],
-)
+@pytest.mark.parametrize(("kind", "end", "how"), TABLES["ends"])
 def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: str, bad: Callable[..., str]) -> None:
     name = bad(end, kind)
     target = open_target(name)
-    found = rows(target, questions(4))
-    said = failures(found)
-    assert said[0] is said[2] is said[3] is None
-    assert said[1] is not None
-    assert said[1].startswith(f"target_error: ProcessEndedError: its process {how}")
+    found = rows(target, several(4))
+    first, said, *others = failures(found)
+    assert (first, others) == (None, [None, None])
+    assert (said or "").startswith(f"target_error: ProcessEndedError: its process {how}")
     assert [row.scores.get("hit") for row in found] == [1.0, None, 1.0, 1.0]
-    assert target.notes[0].startswith(f"the process of python target `{name[7:]}` ended 2 times: {how}")  # type: ignore[attr-defined]
+    assert target.notes[0].startswith(f"the process of python target `{name[7:]}` ended 2 times: {how}")
 
 
-@pytest.mark.parametrize(
-    "deed",
-    data("attacks.json")["deeds"],
-)
+@pytest.mark.parametrize("deed", TABLES["deeds"])
 def test_what_a_function_does_to_its_process_stays_there(deed: str, bad: Callable[..., str]) -> None:
     if deed == "os.setuid(65534)" and os.geteuid() != 0:
         pytest.skip("only root may change its user")
     before = (Path.cwd(), sys.getrecursionlimit(), json.loads, time.time, os.geteuid())
-    found = rows(open_target(bad(deed, "async def")), questions(4), timeout=2)
+    found = rows(open_target(bad(deed, "async def")), several(4), timeout=2)
     assert [row.question.id for row in found] == ["0", "1", "2", "3"]
     assert found[0].scores["hit"] == 1.0
     assert all(row.failure is not None or row.scores["hit"] == 1.0 for row in found)
     assert before == (Path.cwd(), sys.getrecursionlimit(), json.loads, time.time, os.geteuid())
 
 
-def test_a_function_cannot_alter_what_is_expected(written: Write) -> None:
+@pytest.mark.parametrize("in_process", ["true", "false"])
+def test_a_function_cannot_alter_what_is_expected(written: Write, in_process: str) -> None:
     module = written(
         """
         from evaltrack.records import Question
@@ -128,21 +129,8 @@ def test_a_function_cannot_alter_what_is_expected(written: Write) -> None:
             return {"answer": question.expected_answer, "sources": ["mine"]}
         """
     )
-    for in_process in ("true", "false"):
-        asked = questions(1)
-        target = open_target(f"python:{module}:ask", {"in_process": in_process})
-        loop = evaluated(asked, target)
-        (row,) = asyncio.run(_all(loop, target))
-        assert row.scores["recall_at_k"] == 0.0
-        assert row.question.expected_chunks == ("a",)
-        assert row.question.metadata == {}
-
-
-async def _all(loop: AsyncGenerator[Row], target: Target) -> list[Row]:
-    found = [row async for row in loop]
-    if close := getattr(target, "aclose", None):
-        await close()
-    return found
+    (row,) = rows(open_target(f"python:{module}:ask", {"in_process": in_process}), several(1))
+    assert (row.scores["recall_at_k"], row.question.expected_chunks, row.question.metadata) == (0.0, ("a",), {})
 
 
 SWALLOW = """
@@ -156,21 +144,16 @@ while True:
 
 def test_a_call_that_swallows_its_cancellation_holds_up_nobody(bad: Callable[..., str]) -> None:
     start = time.monotonic()
-    found = rows(open_target(bad(SWALLOW, "async def")), questions(3), timeout=0.5)
+    found = rows(open_target(bad(SWALLOW, "async def")), several(3), timeout=0.5)
     assert failures(found) == [None, "target_timeout: no response within 0.5 s", None]
     assert time.monotonic() - start < 20
 
 
-@pytest.mark.parametrize(
-    "deed",
-    data("attacks.json")["deeds_in_process"],
-)
+@pytest.mark.parametrize("deed", TABLES["deeds_in_process"])
 def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, bad: Callable[..., str]) -> None:
-    target = open_target(bad(deed, "async def"), {"in_process": "true"})
-    found = asyncio.run(_all(evaluated(questions(3), target, concurrency=1, timeout=1), target))
-    assert sorted(row.question.id for row in found) == ["0", "1", "2"]
-    assert failures(sorted(found, key=lambda row: row.position))[0] is None
-    del target
+    found = rows(open_target(bad(deed, "async def"), {"in_process": "true"}), several(3), timeout=1)
+    assert [row.question.id for row in found] == ["0", "1", "2"]
+    assert failures(found)[0] is None
     gc.collect()
 
 
@@ -178,17 +161,10 @@ def test_an_event_loop_that_is_held_up_is_ended(bad: Callable[..., str], monkeyp
     monkeypatch.setattr("evaltrack.targets.processes.UNHEARD_SECONDS", 0.2)
     name = bad("time.sleep(600)", "async def")
     target = open_target(name)
-    found = rows(target, questions(12), timeout=0.5)
-    said = failures(found)
-    assert said[0] is None
-    assert said[1] == "target_timeout: no response within 0.5 s"
-    assert said[-1] is None
-    assert (
-        target.notes
-        == [  # type: ignore[attr-defined]
-            f"the process of python target `{name[7:]}` ended 1 time: did not react, and was killed (1x)"
-        ]
-    )
+    said = failures(rows(target, several(12), timeout=0.5))
+    assert (said[0], said[1], said[-1]) == (None, "target_timeout: no response within 0.5 s", None)
+    ended = f"the process of python target `{name[7:]}` ended 1 time: did not react, and was killed (1x)"
+    assert list(target.notes) == [ended]
 
 
 def test_threads_that_hang_are_left_behind_with_their_process(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,36 +177,33 @@ def test_threads_that_hang_are_left_behind_with_their_process(written: Write, mo
             return {"answer": f"{os.getpid()} {threading.active_count()}", "sources": ["a"]}
         """
     )
-    texts = ["first", *(f"hang {n}" for n in range(3)), "last"]
-    asked = [Question(id=text, question=text, domain="d", expected_chunks=("a",)) for text in texts]
+    asked = questions("first", *(f"hang {n}" for n in range(3)), "last")
     found = rows(open_target(f"python:{module}:ask"), asked, timeout=0.2)
     first, *_, last = [row.response.answer or "" if row.response else "" for row in found]
     assert first.split()[0] != last.split()[0]
     assert int(last.split()[1]) <= int(first.split()[1])
 
 
-@pytest.mark.parametrize(
-    "garbage",
-    data("attacks.json")["garbage"],
-)
+GARBAGE = """
+for number in range(3, 64):
+    try:
+        if stat.S_ISFIFO(os.fstat(number).st_mode):
+            os.write(number, {})
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("garbage", TABLES["garbage"])
 def test_garbage_among_the_answers_ends_no_evaluation(garbage: str, bad: Callable[..., str]) -> None:
-    deed = f"""
-    for number in range(3, 64):
-        try:
-            if stat.S_ISFIFO(os.fstat(number).st_mode):
-                os.write(number, {garbage})
-        except OSError:
-            pass
-    """
-    found = rows(open_target(bad(deed)), questions(4), timeout=5)
+    found = rows(open_target(bad(GARBAGE.format(garbage))), several(4), timeout=5)
     assert [row.question.id for row in found] == ["0", "1", "2", "3"]
-    assert failures(found)[0] is None
-    assert failures(found)[3] is None
+    assert (failures(found)[0], failures(found)[3]) == (None, None)
 
 
 def test_after_many_ends_in_vain_none_is_started(written: Write) -> None:
     module = written("def ask(question):\n    os._exit(5)")
-    found = rows(open_target(f"python:{module}:ask"), questions(12))
+    found = rows(open_target(f"python:{module}:ask"), several(12))
     said = [text or "" for text in failures(found)]
     assert all("its process ended with exit code 5" in text for text in said)
     assert said[-1].endswith("its process ended with exit code 5, 20 times in a row without an answer")
@@ -247,7 +220,7 @@ def test_processes_that_it_leaves_behind_are_ended(written: Write, tmp_path: Pat
             return good(question)
         """
     )
-    rows(open_target(f"python:{module}:ask"), questions(3))
+    rows(open_target(f"python:{module}:ask"), several(3))
     for text in ("good 0", "bad", "good 2"):
         assert not _runs(int((tmp_path / f"{text}.pid").read_text()))
 
@@ -277,8 +250,7 @@ def test_a_long_answer_costs_others_no_time() -> None:
     async def long(question: Question, k: int, /) -> Response:
         return Response(answer="word " * 200_000, sources=())
 
-    target = PlainTarget(long)
-    (row,) = asyncio.run(_all(evaluated(questions(1), target, redactor=Noting(()), count=count), target))
+    (row,) = rows(PlainTarget(long), several(1), redactor=Noting(()), count=count)
     assert row.failure is None
     assert threads == ["evaltrack-aside"] * 2
 
@@ -293,7 +265,7 @@ def test_workers_share_the_questions(written: Write) -> None:
             return {"answer": str(os.getpid()), "sources": ["a"]}
         """
     )
-    found = rows(open_target(f"python:{module}:ask", {"workers": "3"}), questions(12), concurrency=3)
+    found = rows(open_target(f"python:{module}:ask", {"workers": "3"}), several(12), concurrency=3)
     assert sum(row.failure is not None for row in found) == 1
     assert len({row.response.answer for row in found if row.response}) >= 2
 
@@ -324,17 +296,8 @@ def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> Non
             return {"overall_score": 1.0, "reasoning": "good"}
         """
     )
-
-    async def gather() -> list[Row]:
-        judge = open_judge(f"{module}:judge", models=Models(1), cache=None)
-        target = open_target(f"python:{module}:good")
-        try:
-            return [row async for row in evaluated(questions(3), target, judges=[judge], concurrency=1)]
-        finally:
-            await target.aclose()  # type: ignore[attr-defined]
-            await judge.aclose()  # type: ignore[attr-defined]
-
-    found = sorted(asyncio.run(gather()), key=lambda row: row.position)
+    judge = open_judge(f"{module}:judge", models=Models(1), cache=None)
+    found = rows(open_target(f"python:{module}:good"), several(3), judges=[judge])
     why = "judge_error: ProcessEndedError: its process ended with exit code 0 (called twice, the second time alone)"
     assert failures(found) == [None, why, None]
     assert [len(row.verdicts) for row in found] == [1, 0, 1]
@@ -343,15 +306,11 @@ def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> Non
 def test_a_run_whose_function_exits_is_finished_and_counts_the_error(
     bad: Callable[..., str], tmp_path: Path, store_uri: str
 ) -> None:
-    import mlflow
-
-    golden = tmp_path / "golden.jsonl"
-    golden.write_text("\n".join(q.model_dump_json(exclude={"domain"}, exclude_none=True) for q in questions(3)))
+    asked = [each.model_dump(mode="json", exclude={"domain"}, exclude_none=True) for each in several(3)]
+    golden = put(tmp_path / "golden.jsonl", asked)
     options: dict[str, Any] = {"judge": "none", "tracking_uri": store_uri, "traces": "off", "workers": 2}
     result = run_eval(golden, target=bad("os._exit(0)"), **options, target_memory="2GB")
     run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
-    assert run.info.status == "FINISHED"
+    assert (run.info.status, run.data.params["workers"], run.data.params["target_memory"]) == ("FINISHED", "2", "2GB")
     assert run.data.metrics["num_errors"] >= 1
-    assert run.data.params["workers"] == "2"
-    assert run.data.params["target_memory"] == "2GB"
     assert any("ended 2 times: ended with exit code 0 (2x)" in note for note in result.notes)
