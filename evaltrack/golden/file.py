@@ -17,16 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from evaltrack.errors import GoldenError
-from evaltrack.records.json_text import (
-    InvalidJsonError,
-    Repeats,
-    kind_of,
-    may_repeat,
-    num_keys,
-    parsed,
-    refuse_repeats,
-    spread_kind,
-)
+from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed, refuse_repeats, spread_kind
 from evaltrack.system.files import locked_folder, replace_file
 
 MAX_QUESTION_BYTES = 1 << 20
@@ -86,10 +77,8 @@ def array_entries(path: Path) -> Iterator[Entry]:
     elif not isinstance(value, list):
         yield 1, ValueError(f"holds {kind_of(value)}; a .json golden set is one array of objects")
     else:
-        whole = raw.decode("utf-8-sig")
-        repeats = Repeats() if may_repeat(text, num_keys(value)) else None
-        for line, element in zip(_element_lines(whole, repeats), value, strict=True):
-            yield line, (repeats and repeats.take()) or element
+        for line, element in _elements(text.decode()):
+            yield line, _parse(element.encode(), repeats=False)
 
 
 def _broken_line(raw: bytes, message: str) -> int:
@@ -101,18 +90,17 @@ def _broken_line(raw: bytes, message: str) -> int:
     return 1 + raw.count(b"\n", 0, max(at, 0))
 
 
-def _element_lines(text: str, repeats: Repeats | None) -> Iterator[int]:
-    """Yield the start line of each element of the outermost array; repeated keys are added to `repeats`."""
-    decoder, at, line, position = json.JSONDecoder(object_pairs_hook=repeats), text.index("[") + 1, 1, 0
+def _elements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each element of the outermost array."""
+    decoder, at, line, position = json.JSONDecoder(), text.index("[") + 1, 1, 0
     while True:
         while text[at] in " \t\r\n,":
             at += 1
         if text[at] == "]":
             return
         line, position = line + text.count("\n", position, at), at
-        _, at_end = decoder.raw_decode(text, at)
-        yield line
-        at = at_end
+        _, at = decoder.raw_decode(text, at)
+        yield line, text[position:at]
 
 
 def _parse(raw: bytes, *, repeats: bool = True) -> Any:

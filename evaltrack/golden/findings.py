@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,9 +17,6 @@ from evaltrack.records.base import as_key
 from evaltrack.records.passage import SourceText, title_key
 
 Severity = Literal["error", "warning", "note"]
-
-
-SHOWN_NAMES = 10
 
 
 class Rule(NamedTuple):
@@ -73,16 +70,12 @@ class Finding(Record):
         """The severity of the finding's rule."""
         return RULES[self.code].severity
 
-    @property
-    def place(self) -> str:
-        """``FILE:LINE``, or the file alone."""
-        return self.file if self.line is None else f"{self.file}:{self.line}"
-
     def __str__(self) -> str:
         """Return ``FILE:LINE: question ID: what is wrong; cure [code]``."""
         severity = "" if self.severity == "error" else f"{self.severity}: "
         question = "" if self.id is None else f"question {self.id}: "
-        return f"{self.place}: {severity}{question}{self.message}; {self.cure} [{self.code}]"
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {severity}{question}{self.message}; {self.cure} [{self.code}]"
 
 
 @dataclass(frozen=True)
@@ -101,23 +94,18 @@ class Entry:
 
     def finding(self, code: str, message: str, cure: str) -> Finding:
         """Return a finding about this question."""
-        question = self.question.id
-        return Finding(file=self.file, line=self.line, id=question, code=code, message=message, cure=cure)
+        return finding_of_set(self.file, code, message, cure, self.line, self.question.id)
 
     def __str__(self) -> str:
         """Return ``question ID (line N)``."""
         return f"question {self.question.id} (line {self.line})"
 
 
-def finding_of_set(file: str, code: str, message: str, cure: str, line: int | None = None) -> Finding:
-    """Return a finding about no single question."""
-    return Finding(file=file, line=line, id=None, code=code, message=message, cure=cure)
-
-
-def first_names(names: Sequence[str]) -> str:
-    """Return the first names as text: ``n0, n1 and 2 more``."""
-    more = f" and {len(names) - SHOWN_NAMES:,} more" if len(names) > SHOWN_NAMES else ""
-    return ", ".join(names[:SHOWN_NAMES]) + more
+def finding_of_set(
+    file: str, code: str, message: str, cure: str, line: int | None = None, question: str | None = None
+) -> Finding:
+    """Return a finding about a set, or about one question of it."""
+    return Finding(file=file, line=line, id=question, code=code, message=message, cure=cure)
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import partial
 from zlib import crc32
 
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.findings import SHOWN_NAMES, Entry, Finding, Library, first_names
+from evaltrack.golden.findings import Entry, Finding, Library
 from evaltrack.golden.lint_questions import similar_pairs
 from evaltrack.golden.words import ContentWords, plain_form, told_apart
-from evaltrack.records import Passage
+from evaltrack.records.amount import first_of
 from evaltrack.records.passage import title_key
 
+_first = partial(first_of, most=10)
 NEAR = 60
 """Similarity (0 to 100, by the longest common subsequence) from which an id is suggested for a missing one."""
 
@@ -51,7 +53,7 @@ class _Names:
         from rapidfuzz import fuzz, process
 
         if meant := self.meant(name):
-            return f"did you mean `{'` or `'.join(meant[:SHOWN_NAMES])}`?"
+            return f"did you mean `{'` or `'.join(meant[:10])}`?"
         near = process.extractOne(self.key(name), self.exact.keys(), scorer=fuzz.ratio, score_cutoff=NEAR)
         return f"did you mean `{self.exact[near[0]]}`?" if near else ADD_PAGE
 
@@ -85,7 +87,7 @@ def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
         entry, expected = found[0]
         name = expected if all(each == expected for _, each in found) else page
         questions = list(dict.fromkeys(each.question.id for each, _ in found))
-        several = f", and {len(questions)} questions expect it: {first_names(questions)}" if len(questions) > 1 else ""
+        several = f", and {len(questions)} questions expect it: {_first(questions)}" if len(questions) > 1 else ""
         cure = names.cure(name) if number < MAX_HINTS else ADD_PAGE
         yield entry.finding("missing-id", f"`{name}` is not in {library.name}{several}", cure)
 
@@ -100,7 +102,7 @@ def _ambiguous_titles(entries: Iterable[Entry], library: Library) -> Iterator[Fi
         for title in entry.question.expected_names or () if entry.question.by_title else ():
             pages = sorted({chunk.id.partition("#")[0] for chunk in library.by_title.get(title_key(title), ())})
             if len(pages) > 1:
-                message = f"`{title}` is the title of {len(pages)} pages: {first_names(pages)}"
+                message = f"`{title}` is the title of {len(pages)} pages: {_first(pages)}"
                 yield entry.finding("ambiguous-source", message, "any of them counts; rename those that do not answer")
 
 
@@ -118,20 +120,16 @@ def _check_passages(entry: Entry, library: Library, *, are_missing: bool) -> Ite
         if passage.any_of and not set(passage.any_of) & library.by_id.keys() and not are_missing:
             message = f"none of `{'`, `'.join(passage.any_of)}` is in {library.name}"
             yield entry.finding("missing-id", message, "name the chunks that hold the passage, or quote it")
-        if passage.quote is not None:
-            found = _check_quote(entry, passage, library)
-            yield from (each for each in found if each.code != "missing-quote" or not are_missing)
-
-
-def _check_quote(entry: Entry, passage: Passage, library: Library) -> Iterator[Finding]:
-    whole = passage.model_copy(update={"share": 1.0})
-    places = sum(text.holds(whole) for text in library.texts.values())
-    if places > MOST_CHUNKS:
-        message = f"{places} chunks hold {passage.key}, and any of them counts"
-        yield entry.finding("common-quote", message, "quote words that are in no other place")
-    elif not places and not any(text.holds(passage) for text in library.texts.values()):
-        message = f"no chunk of {library.name} holds {passage.key}"
-        yield entry.finding("missing-quote", message, "quote the page word by word, or add the page")
+        if passage.quote is None:
+            continue
+        whole = passage.model_copy(update={"share": 1.0})
+        places = sum(text.holds(whole) for text in library.texts.values())
+        if places > MOST_CHUNKS:
+            message = f"{places} chunks hold {passage.key}, and any of them counts"
+            yield entry.finding("common-quote", message, "quote words that are in no other place")
+        elif not (places or are_missing or any(text.holds(passage) for text in library.texts.values())):
+            message = f"no chunk of {library.name} holds {passage.key}"
+            yield entry.finding("missing-quote", message, "quote the page word by word, or add the page")
 
 
 COPY = 0.9
@@ -159,7 +157,7 @@ def _copies(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
         unmarked = sorted({twin for key in expected for twin in copies.get(key, ()) if twin not in expected})
         if unmarked:
             verbs = "has {}, and is" if len(unmarked) == 1 else "have {}, and are"
-            message = f"{first_names(unmarked)} {verbs.format('nearly the text of an expected chunk')} not expected"
+            message = f"{_first(unmarked)} {verbs.format('nearly the text of an expected chunk')} not expected"
             yield entry.finding("unmarked-duplicate", message, "expect the copy too, or remove it from the corpus")
 
 
@@ -168,12 +166,9 @@ def _copies_of(chunks: Sequence[Chunk]) -> dict[str, list[str]]:
     copies: dict[str, list[str]] = defaultdict(list)
     words = [re.findall(r"\w+", chunk.text.casefold()) for chunk in chunks]
     sets = [_runs(each) for each in words]
-    numbers: dict[int, list[str]] = {}
+    numbers = [sorted(word for word in each if any(map(str.isdigit, word))) for each in words]
     for one, other, similarity in similar_pairs(sets, COPY):
         fewer = min(len(sets[one]), len(sets[other]))
-        for place in (one, other):
-            if place not in numbers:
-                numbers[place] = sorted(word for word in words[place] if any(map(str.isdigit, word)))
         if fewer >= (MIN_RUNS if similarity == 1 else MIN_LIKE_RUNS) and numbers[one] == numbers[other]:
             copies[chunks[one].id].append(chunks[other].id)
             copies[chunks[other].id].append(chunks[one].id)
@@ -238,4 +233,4 @@ def _foreign_answers(entries: Iterable[Entry], library: Library) -> Iterator[Fin
         if len(words) >= MIN_ANSWER_WORDS and len(words) - len(missing) <= MOST_IN_CHUNKS * len(words):
             message = f"of the answer's {len(words)} content words {len(missing)} are not in the expected chunks"
             cure = "expect the chunk that answers, or correct the answer"
-            yield entry.finding("answer-not-in-chunks", f"{message}: {first_names(missing)}", cure)
+            yield entry.finding("answer-not-in-chunks", f"{message}: {_first(missing)}", cure)

@@ -185,11 +185,11 @@ PLACEHOLDERS = frozenset(
 
 def _repeats(entry: Entry) -> Iterator[Finding]:
     """Yield findings about sources that a question expects twice; they count once."""
-    by_title, keys = entry.question.by_title, set[str]()
-    for expected in entry.question.expected_names or ():
-        key = title_key(expected) if by_title else expected
+    question, keys = entry.question, set[str]()
+    field = "expected_sources" if question.by_title else "expected_chunks"
+    for expected in question.expected_names or ():
+        key = title_key(expected) if question.by_title else expected
         if key in keys:
-            field = "expected_sources" if by_title else "expected_chunks"
             yield entry.finding("repeated-id", f"`{expected}` is twice in `{field}`", "remove one")
         keys.add(key)
 

@@ -212,7 +212,7 @@ def test_a_deleted_page_is_one_finding() -> None:
     lost = [{"expected_chunks": [f"rail#{n}", "fares#x"], "expected_passages": passages} for n in range(12)]
     other = {"expected_chunks": ["fares#y"]}
     page, heading = found(library(fares__x="x"), *lost, other, other)
-    names = "q0, q1, q2, q3, q4, q5, q6, q7, q8, q9 and 2 more"
+    names = "q0, q1, q2, q3, q4, q5, q6, q7, q8, q9, …"
     assert (page.message, page.line) == (f"`rail` is not in corpus/set, and 12 questions expect it: {names}", 1)
     assert heading.message == "`fares#y` is not in corpus/set, and 2 questions expect it: q12, q13"
 
