@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from sys import float_info
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from evaltrack.errors import TrackingError
+from evaltrack.records.base import Record
 from evaltrack.records.passage import title_key
 from evaltrack.records.question import EXPECTATIONS, Difficulty, Question, Turn
 from evaltrack.records.response import Response, Source, Usage
@@ -35,6 +35,7 @@ LARGEST_NUMBER = float_info.max
 USAGE_PARTS = tuple(Usage.model_fields)
 
 Text = TypeVar("Text")
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 Many = Annotated[tuple[Text, ...], BeforeValidator(lambda values: values or ())]
 """A list. Null in a table is an empty list."""
 
@@ -343,17 +344,15 @@ def _print(part: object) -> int:
     return int.from_bytes(hashlib.sha256(repr(part).encode()).digest()[:8], "big", signed=True)
 
 
-@contextmanager
-def _foreign_row_errors() -> Iterator[None]:
-    """Turn errors of a row with valid types but impossible values into `TrackingError`: anyone may write artifacts."""
+def _record(kind: type[AnyRecord], fields: Mapping[str, Any]) -> AnyRecord:
+    """Return the record with these fields of a row. Their types are valid, but anyone may write artifacts."""
     try:
-        yield
-    except ValidationError as error:
-        what = f"a row of the run holds a {error.title} that evaltrack did not write"
+        return kind.model_validate(fields)
+    except ValidationError:
+        what = f"a row of the run holds a {kind.__name__} that evaltrack did not write"
         raise TrackingError(f"{what}; evaluate again") from None
 
 
-@_foreign_row_errors()
 def question_of(row: StoredRow) -> Question:
     """Return the question as a judge needs it. The table holds no notes, metadata and expected tools.
 
@@ -364,10 +363,9 @@ def question_of(row: StoredRow) -> Question:
     if row.expected is not None:
         keys: Iterable[Any] = [{"any_of": [each]} for each in row.expected] if row.by_passage else row.expected
         expected = {row.expected_field: keys}
-    return Question.model_validate({**_parts(row, *QUESTION_FIELDS), "history": row.history, **expected})
+    return _record(Question, {**_parts(row, *QUESTION_FIELDS), "history": row.history, **expected})
 
 
-@_foreign_row_errors()
 def response_of(row: StoredRow) -> Response:
     """Return the response as far as the table holds it: texts of the first k sources, up to the table's limit.
 
@@ -375,4 +373,4 @@ def response_of(row: StoredRow) -> Response:
         TrackingError: evaltrack did not write the row.
     """
     found = None if row.sources is None else [_parts(each, *Source.model_fields) for each in row.sources]
-    return Response.model_validate({"answer": row.answer, "sources": found, "abstained": bool(row.abstained)})
+    return _record(Response, {"answer": row.answer, "sources": found, "abstained": bool(row.abstained)})
