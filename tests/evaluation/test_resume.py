@@ -7,7 +7,6 @@ import shutil
 import signal
 import sqlite3
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -584,29 +583,6 @@ def test_a_run_of_two_states_of_the_pages_holds_both(fresh: Project, cli: CLI) -
     assert fresh.run().data.tags["evaltrack.corpus"] == now
 
 
-def meanwhile(project: Project, count: int, act: Callable[[], None]) -> threading.Thread:
-    def wait() -> None:
-        while project.asked.total() < count:
-            time.sleep(0.005)
-        act()
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    return thread
-
-
-def stopped(project: Project, cli: CLI) -> tuple[str, str]:
-    """Stop an evaluation by SIGTERM once 8 questions were asked; its run and what was said."""
-    (project.folder / "mine.py").write_text(MINE.replace('"0.01"', '"0.2"'))
-    thread = meanwhile(project, 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    code, out, err = cli("run", *BASE)
-    thread.join()
-    assert (code, out) == (130, "")
-    assert 8 <= project.asked.total() < QUESTIONS
-    assert project.run().info.status == "KILLED"
-    return project.run().info.run_id, err
-
-
 def test_a_stop_finishes_what_is_in_flight(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
     """Ctrl-C once: rows in flight are finished and logged, the run is KILLED, exit code 130, and a hint."""
     with fresh.started("run", *BASE, takes=0.2) as process:
@@ -628,7 +604,12 @@ def test_a_stop_finishes_what_is_in_flight(fresh: Project, cli: CLI, reference: 
 
 
 def test_what_a_stopped_run_holds_gives_way(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
-    run_id, err = stopped(fresh, cli)
+    with fresh.started("run", *BASE, takes=0.2) as process:
+        fresh.wait_for(8, process)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    run_id = fresh.run().info.run_id
+    assert (process.returncode, fresh.run().info.status) == (130, "KILLED")
     assert err.endswith(f"\nInterrupted: stopped; no finished row is lost; to resume: evaltrack resume {run_id}\n")
     assert sorted(fresh.table(run_id), key=int) == sorted((row["id"] for row in fresh.rows(run_id)), key=int)
     for table in ("metrics", "latest_metrics"):

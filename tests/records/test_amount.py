@@ -25,7 +25,6 @@ NOUNS = "questions|negatives|runs|errors|rows|chunks|drafts|verdicts|tokens|doma
     [(0, "0 questions", "are"), (1, "1 question", "is"), (2, "2 questions", "are"), (1000, "1,000 questions", "are")],
 )
 def test_the_noun_and_its_verb_follow_the_amount(amount: int, words: str, is_or_are: str) -> None:
-    """Of one thing alone they are singular."""
     assert (count(amount, "question"), verb(amount, "is", "are")) == (words, is_or_are)
     assert count(amount, "batch", "batches").endswith("batch" if amount == 1 else "batches")
 
@@ -51,5 +50,4 @@ def test_no_noun_stands_in_the_plural_whatever_its_amount() -> None:
     ],
 )
 def test_names_that_are_not_shown_are_said_to_be_there(names: str, most: int, total: int | None, words: str) -> None:
-    """Also where not all of them were held."""
     assert first_of(names, most, total) == words

@@ -42,14 +42,12 @@ def test_counting_keys_finds_every_repeat(text: str) -> None:
 
 @pytest.mark.parametrize("text", ['{"a": 1', "[1", '{"a": "b', "", '{"a" 1}', "[1 2]", "nope", '["\\x"]', "01", "{,}"])
 def test_the_words_of_the_parser_are_not_shown(text: str) -> None:
-    """It is said in other words, with the place and a cure."""
     with pytest.raises(InvalidJsonError, match=r"^is not JSON: .+ at column \d+; .+") as caught:
         parsed(text.encode())
     assert not any(fault in str(caught.value) for fault in FAULTS)
 
 
 def test_of_several_lines_the_line_is_named() -> None:
-    """An array is written over several."""
     with pytest.raises(InvalidJsonError, match=r"^is not JSON: a `,` or `\]` is missing at line 3 column 1; write it$"):
         parsed(b"[\n1\n2]")
 
@@ -71,5 +69,4 @@ def test_of_several_lines_the_line_is_named() -> None:
     ],
 )
 def test_a_value_over_several_lines_is_told_from_a_line_that_is_cut_off(first: str, second: str, kind: str) -> None:
-    """By where the second line begins."""
     assert spread_kind(first.encode(), second.encode()) == kind

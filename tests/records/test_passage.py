@@ -30,7 +30,6 @@ WORDS = QUOTE.split()
     ],
 )
 def test_words_are_compared_in_their_order(text: str, held: bool) -> None:
-    """Case, spaces, punctuation and marks of Markdown make no difference; another number does."""
     assert SourceText(text).holds(Passage(quote=QUOTE)) is held
 
 
@@ -52,7 +51,6 @@ def test_a_border_may_cut_the_quotation(text: str, held: bool) -> None:
 
 
 def test_the_share_is_a_setting_of_the_passage() -> None:
-    """One that may not be cut is whole or not there."""
     half = " ".join(WORDS[:8])
     assert not SourceText(half).holds(Passage(quote=QUOTE, share=1.0))
     assert SourceText(QUOTE).holds(Passage(quote=QUOTE, share=1.0))
@@ -60,13 +58,11 @@ def test_the_share_is_a_setting_of_the_passage() -> None:
 
 
 def test_scripts_without_spaces_are_compared_by_their_letters() -> None:
-    """A quotation may begin in the middle of what would be one word."""
     assert SourceText("東京タワーは高いです。").holds(Passage(quote="タワーは高い"))
     assert not SourceText("東京タワーは低いです。").holds(Passage(quote="タワーは高い", share=1.0))
 
 
 def test_a_passage_of_chunks_is_held_by_no_text() -> None:
-    """Their ids decide."""
     assert not SourceText("a or b").holds(Passage(any_of=("a", "b")))
 
 
@@ -78,7 +74,6 @@ def test_a_passage_of_chunks_is_held_by_no_text() -> None:
     cut=st.integers(0, 24),
 )
 def test_of_two_pieces_one_holds_it(before: list[str], quote: list[str], after: list[str], cut: int) -> None:
-    """Wherever a page is cut in two, one of both pieces holds the quotation, and the whole page does."""
     words = [*before, *quote, *after]
     passage = Passage(quote=" ".join(quote))
     pieces = " ".join(words[:cut]), " ".join(words[cut:])
@@ -109,12 +104,10 @@ repeatable = settings(deadline=None, derandomize=True)
     ],
 )
 def test_titles_compare_in_one_form(title: str, key: str) -> None:
-    """A title's key is NFC, case-folded, with spaces for underscores and none around it."""
     assert title_key(title) == key
 
 
 @repeatable
 @given(st.text())
 def test_the_key_of_a_key_is_itself(title: str) -> None:
-    """Bringing a title into its form twice changes nothing more."""
     assert title_key(title_key(title)) == title_key(title)

@@ -38,18 +38,15 @@ def test_questions_without_history_keep_their_digests() -> None:
     ],
 )
 def test_each_history_is_another_question(fields: dict[str, Any]) -> None:
-    """Turns and their roles are part of what is asked."""
     assert question().digest != question(**fields).digest
 
 
 def test_bounds() -> None:
-    """As many turns as the bound says are taken, and no more."""
     question(history=TURNS[:1] * MAX_TURNS)
     with pytest.raises(ValidationError, match="at most 1000 items"):
         question(history=TURNS[:1] * (MAX_TURNS + 1))
 
 
 def test_messages_end_with_the_question() -> None:
-    """The conversation is the turns in their order, and the question as the user's last message."""
     assert question().messages == [{"role": "user", "content": "And for children?"}]
     assert question(history=TURNS).messages == [*TURNS, {"role": "user", "content": "And for children?"}]

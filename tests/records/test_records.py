@@ -126,7 +126,6 @@ def test_text_can_be_encoded(record: type[Record], name: str) -> None:
 
 @pytest.mark.parametrize(("given", "key"), [(5, "5"), ("5", "5"), ("007", "007"), (-1, "-1"), (10**40, "1" + "0" * 40)])
 def test_ids_are_strings(given: object, key: str) -> None:
-    """An id written as a number is its digits as a string; strings stay as they are."""
     assert question(id=given).id == key
     assert question(expected_chunks=[given]).expected == (key,)
     assert question(expected_sources=[given]).expected == (key,)
@@ -148,7 +147,6 @@ def test_ids_are_strings(given: object, key: str) -> None:
     ],
 )
 def test_bad_ids(given: object, kind: str) -> None:
-    """A boolean, a fraction, nothing, an empty text and one with a NUL are no ids."""
     assert kinds(Question, **MINIMAL[Question] | {"id": given}) == [("id", kind)]
     assert kinds(Question, **MINIMAL[Question], expected_chunks=["a", given]) == [("expected_chunks.1", kind)]
 
@@ -171,7 +169,6 @@ def test_bad_ids(given: object, kind: str) -> None:
 def test_what_a_question_expects(
     fields: dict[str, Any], expected: tuple[str, ...] | None, by_title: bool, negative: bool
 ) -> None:
-    """Chunks decide before titles, an empty list makes a negative, and neither expects nothing of retrieval."""
     asked = question(**fields)
     assert (asked.expected, asked.by_title, asked.negative) == (expected, by_title, negative)
 
@@ -192,7 +189,6 @@ def test_digest_is_stable(fields: dict[str, Any], digest: str) -> None:
 
 
 def test_digest_tells_the_fields_apart() -> None:
-    """The same words in another field, or split otherwise, have another digest."""
     variants: list[dict[str, Any]] = [
         {},
         {"expected_chunks": ["a"]},
@@ -212,7 +208,6 @@ def test_digest_tells_the_fields_apart() -> None:
 
 
 def test_arguments_of_tools() -> None:
-    """One object for each tool; where all are empty the question is the one without."""
     tools = {"expected_tools": ["a", "b"]}
     assert question(**tools, expected_arguments=[{}, {}]) == question(**tools)
     with pytest.raises(ValidationError, match="`expected_arguments` has 1 entry for 2 `expected_tools`; write one"):
@@ -263,7 +258,6 @@ def test_declined(fields: dict[str, Any], declined: bool) -> None:
     ids=["neither tells", "the first tells", "the second tells", "both tell"],
 )
 def test_usages_are_added(one: tuple[int, ...], other: tuple[int, ...], sum_: tuple[int | None, ...]) -> None:
-    """A part that only one tells, or a whole, is that one's; what nobody tells stays untold."""
     made = [Usage(**dict(zip(Usage.model_fields, counts, strict=False))) for counts in (one, other)]
     assert tuple((made[0] + made[1]).model_dump().values()) == sum_
     assert together(*made) == together(*reversed(made)) == made[0] + made[1]

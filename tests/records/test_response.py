@@ -15,7 +15,6 @@ FORMS: dict[str, tuple[dict[str, Any], tuple[int, int, int | None, int | None]]]
 
 @pytest.mark.parametrize(("usage", "counts"), FORMS.values(), ids=FORMS)
 def test_forms(usage: dict[str, Any], counts: tuple[int, int, int | None, int | None]) -> None:
-    """Prompt, completion, cached and reasoning tokens, as the server means them."""
     read = Usage.model_validate(read_usage(usage))
     assert (read.prompt_tokens, read.completion_tokens, read.cached_tokens, read.reasoning_tokens) == tuple(counts)
 

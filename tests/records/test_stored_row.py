@@ -85,12 +85,10 @@ def test_a_question_comes_back_as_a_judge_sees_it(fields: dict[str, Any], tmp_pa
     ],
 )
 def test_a_response_comes_back_whole(response: Response, tmp_path: Path) -> None:
-    """No sources is not the same as none found."""
     assert response_of(stored(row(question(), response), tmp_path)) == response
 
 
 def test_a_response_comes_back_as_far_as_the_table_holds_it(tmp_path: Path) -> None:
-    """Texts of the first k sources, cut at the table's limit; no tool calls, no usage."""
     sources = tuple(Source(chunk_id=str(n), text="y" * (SOURCE_TEXT_LIMIT + 5)) for n in range(K + 1))
     usage = Usage(prompt_tokens=1, completion_tokens=1)
     given_ = Response(answer="Yes.", sources=sources, tool_calls=(ToolCall(name="search"),), usage=usage)
@@ -181,13 +179,11 @@ def test_what_became_of_a_question(columns: dict[str, Any], outcome: str) -> Non
     [({}, False), ({"sources": []}, True), ({"abstained": True}, True), ({"sources": [{"chunk_id": "a"}]}, False)],
 )
 def test_who_declined(columns: dict[str, Any], declined: bool) -> None:
-    """One that flagged it, or that looked and found nothing; not one that does not retrieve."""
     assert StoredRow.of({"id": "1", **columns}).declined == declined
 
 
 @pytest.mark.parametrize("by_title", [True, False])
 def test_sources_and_expectations_have_the_same_keys(by_title: bool) -> None:
-    """Titles are compared as titles; a source that lacks the key has one of its own."""
     expected = {"expected_sources" if by_title else "expected_chunks": ["Fare_Zones"]}
     sources = (Source(title="fare zones"), Source(chunk_id="Fare_Zones"))
     flat = stored_row(row(question(**expected), Response(sources=sources)), K)
@@ -198,7 +194,6 @@ def test_sources_and_expectations_have_the_same_keys(by_title: bool) -> None:
 
 
 def test_a_source_is_known_by_the_passages_that_it_finds(tmp_path: Path) -> None:
-    """Through the file and back; the others by their ids, and those without by their page and text."""
     asked = question(expected_passages=[{"quote": "one two"}, {"quote": "three"}])
     sources = (
         Source(title="Page", text="other"),
@@ -227,7 +222,6 @@ def prints(**columns: Any) -> dict[str, int | None]:
 
 
 def test_what_two_rows_hold_differs_in_the_part_that_differs() -> None:
-    """Nothing and an empty list, and the order of a list, are told apart; a verdict is its words and grades."""
     sources, (verdict,) = WHOLE["sources"], WHOLE["verdicts"]
     changed: dict[str, list[dict[str, Any]]] = {
         "answer_print": [
@@ -266,5 +260,4 @@ def test_what_two_rows_hold_differs_in_the_part_that_differs() -> None:
     ],
 )
 def test_expected_sources_are_counted_as_they_are_compared(columns: dict[str, Any], expected: int | None) -> None:
-    """Titles that are one count once; without an expectation there is no number."""
     assert prints(**columns)[NUM_EXPECTED] == expected

@@ -28,7 +28,6 @@ def test_the_place_of_artifacts_is_as_before(place: Path) -> None:
 
 
 def test_doctor_tries_an_artifact(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 3 where a tag can be written and an artifact cannot, with the folder and the cure."""
     assert _run(["doctor"]) == 0
     assert "can be written to" in capsys.readouterr().out
     place.rmdir()

@@ -69,7 +69,6 @@ def test_each_promotion_is_kept_with_who_when_and_why(store_uri: str, runs: dict
 
 
 def test_a_golden_set_of_any_name_has_a_baseline(store_uri: str, tmp_path: Path) -> None:
-    """The name is told apart from one that its code would be mistaken for."""
     store, names = connect(store_uri), ["it's #1 100%", "it's :23:1 100%", "é.v2 (a,b)"]
     for name in names:
         file = tmp_path / f"{name}.jsonl"

@@ -43,7 +43,6 @@ def test_a_golden_set_is_registered_once_for_each_version(store_uri: str, tmp_pa
 
 
 def test_one_that_was_left_half_written_is_filled(store_uri: str, tmp_path: Path) -> None:
-    """A kill between its name and its questions leaves nothing behind that stays wrong."""
     held = open_golden(golden(tmp_path))
     store = connect(store_uri)
     store.client.create_dataset(f"small {held.digest[:12]}", ["0"])

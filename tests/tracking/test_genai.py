@@ -70,7 +70,6 @@ def test_a_metric_is_a_score_of_a_run(library: str, tmp_path: Path, store_uri: s
 
 @pytest.mark.parametrize("library", [pytest.param(each, marks=needs(each)) for each in LIBRARIES])
 def test_a_metric_that_there_is_not(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that the library does not know, and a metric whose model has no key; it reports nothing meanwhile."""
     with pytest.raises(UsageError, match=r"Unknown .*metric: 'Nothing'"):
         open_local(f"mlflow:{library}.Nothing")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -40,7 +40,6 @@ def test_a_run_is_named_by_id_prefix_or_name(store: Store) -> None:
 
 
 def test_a_name_of_several_runs_lists_them(store: Store) -> None:
-    """With whole ids, names and times, and no more than fit on a screen."""
     ids = [made_run(store, "nightly") for _ in range(LISTED + 2)]
     with pytest.raises(UsageError, match=r"`nightly` matches at least 11 runs; name one by more of its id") as caught:
         resolve_run(store, "nightly")
@@ -86,7 +85,6 @@ def code(*arguments: str) -> int:
 def test_every_command_takes_a_prefix_or_a_name(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """compare, report, baseline set; one that is wrong ends each with exit code 2 and the runs there are."""
     path = golden(tmp_path)
     was = run_eval(path, target=good, tracking_uri=store.uri, run_name="before", traces="off").run_id
     now = run_eval(path, target=worse, tracking_uri=store.uri, run_name="after", traces="off").run_id

@@ -57,7 +57,6 @@ def names(trace: Trace) -> set[str]:
 def test_an_autologged_application_has_one_trace_a_question(
     store_uri: str, golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a real client logs stands in the question's own trace, with tokens, scores and the link to the run."""
     with OpenAIServer() as server:
         monkeypatch.setenv("MODEL_URL", server.base_url)
         result = run_eval(
@@ -82,7 +81,6 @@ def test_an_autologged_application_has_one_trace_a_question(
 def test_a_traced_function_that_raises_keeps_its_spans_and_its_traceback(
     store_uri: str, golden: Path, name: str
 ) -> None:
-    """The row and its trace say where the function raised, without the key that its message holds."""
     result = run_eval(golden, target=f"python:instrumented_app:{name}", judge="none", tracking_uri=store_uri)
     by_id = {trace.info.client_request_id: trace for trace in all_traces(store_uri)}
     assert len(by_id) == len(all_traces(store_uri)) == QUESTIONS

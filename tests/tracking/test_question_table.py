@@ -26,7 +26,6 @@ def test_the_table_needs_no_texts_of_sources(tmp_path: Path) -> None:
 
 
 def test_its_json_is_that_of_the_rows() -> None:
-    """Whatever texts hold; a word such as NaN is a text, a number that is none an error."""
     table: dict[str, list[Any]] = {"question": ["NaN of Infinity", 'ü"\\\n\u2028'], "recall_at_k": [0.5, None]}
     read = json.loads(table_json(table))
     assert read == {"columns": list(table), "data": [list(row) for row in zip(*table.values(), strict=True)]}

@@ -130,7 +130,6 @@ def test_nothing_found_is_not_nothing_looked_for(
 
 
 def test_texts_of_sources_are_cut() -> None:
-    """The text of the first k sources is kept up to its limit, below k none is; the digest is of all of it."""
     texts = ["a" * SOURCE_TEXT_LIMIT, "b" * (SOURCE_TEXT_LIMIT + 1), "c", "c"]
     made = row(response=Response(sources=tuple(Source(chunk_id="x", text=text) for text in texts)))
     found = flatten(made, 3)["sources"]
@@ -244,7 +243,6 @@ def test_memory_does_not_grow_with_the_texts(tmp_path: Path) -> None:
 
 
 def test_a_column_that_a_file_lacks_was_not_measured(tmp_path: Path) -> None:
-    """A file without a score, or without the columns of conversations, is read, and says nothing of them."""
     path = tmp_path / "t.parquet"
     write(path, [FULL])
     pq.write_table(pq.read_table(path).drop_columns(["recall_at_k", "history"]), path)
@@ -276,7 +274,6 @@ def write_own(path: Path, own: tuple[str, ...] = OWN) -> Path:
 
 
 def test_there_and_back(tmp_path: Path) -> None:
-    """The file names them; values may be below 0, and what was not measured is null."""
     path = write_own(tmp_path / "t.parquet")
     check_rows(path, 2)
     rows = list(stored_rows(path))
@@ -305,7 +302,6 @@ def test_there_and_back(tmp_path: Path) -> None:
     ],
 )
 def test_metadata_that_say_what_is_not_so(tmp_path: Path, names: str, message: str) -> None:
-    """Whoever may write artifacts wrote it: the file is refused as damaged."""
     path = write_own(tmp_path / "t.parquet")
     table = pq.read_table(path)
     pq.write_table(table.replace_schema_metadata({OWN_KEY: names}), path)
@@ -314,7 +310,6 @@ def test_metadata_that_say_what_is_not_so(tmp_path: Path, names: str, message: s
 
 
 def test_columns_that_are_not_what_they_say(tmp_path: Path) -> None:
-    """A score is a finite number; a name of ours is ours."""
     path = write_own(tmp_path / "t.parquet")
     table = pq.read_table(path)
     place = table.column_names.index("tone")
@@ -330,7 +325,6 @@ def test_columns_that_are_not_what_they_say(tmp_path: Path) -> None:
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
-    """Also a list that is empty in every row, which is another thing than none."""
     rows = rich_rows()
     assert list(stored_rows(written(rows, tmp_path / "rows.parquet"))) == rows
     empty = [replace(row, sources=(), expected=(), tool_calls=()) for row in rows]

@@ -40,7 +40,6 @@ def parent_of(run_id: str) -> str | None:
 
 
 def test_a_run_is_nested_in_that_of_the_program(tmp_path: Path) -> None:
-    """It stands below the open run and in its experiment, and leaves it open and unchanged; several sets do so too."""
     experiment = mlflow.create_experiment("outer")
     golden = write_golden(QUESTIONS, tmp_path / "mine.jsonl")
     with mlflow.start_run(experiment_id=experiment) as outer:
@@ -66,7 +65,6 @@ def test_a_run_elsewhere_is_not_nested(tmp_path: Path) -> None:
 
 
 def test_threads_evaluate_beside_each_other() -> None:
-    """Each has a run of its own with all rows; the run that is open in the main thread is not theirs."""
     results: list[RunResult] = []
     with mlflow.start_run():
         threads = [threading.Thread(target=lambda: results.append(evaluated())) for _ in range(3)]
@@ -89,7 +87,6 @@ def test_a_run_of_before_is_loaded() -> None:
 
 
 def test_the_tag_is_written_now_and_then(store_uri: str) -> None:
-    """Not before some seconds, and then once in as many; it is gone when all is asked."""
     store, now = connect(store_uri), [0.0]
     run_id = store.client.create_run("0", tags={"evaltrack.golden": "set"}).info.run_id
 

@@ -88,7 +88,6 @@ def test_a_run_that_is_over_is_not_filled_again(store_uri: str, monkeypatch: pyt
 
 
 def test_rows_missing_from_the_store_are_noticed(store_uri: str) -> None:
-    """What was written is read back: a store that lost rows is never called FINISHED."""
     store = connect(store_uri)
     run = opened(store)
 
@@ -153,7 +152,6 @@ def test_a_new_store_has_all_its_tables_or_is_not_there(tmp_path: Path, end: sig
 
 
 def test_commands_that_start_at_once_share_a_new_store(tmp_path: Path) -> None:
-    """One makes the tables while the others wait."""
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     code = f"from evaltrack.tracking.store import connect; connect({uri!r}).client.search_experiments()"
     with ExitStack() as started:

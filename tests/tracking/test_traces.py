@@ -94,7 +94,6 @@ def test_a_deleted_experiment_takes_no_trace(store: Store) -> None:
 
 
 def test_traces_of_a_run_that_was_killed_are_written_again_without_doubles(store_uri: str) -> None:
-    """A resumed run forgets the traces and writes all of them."""
     ended = warm.run(("-c", DIES, store_uri, RUN), Path.cwd(), os.environ)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     store = connect(store_uri)

@@ -193,7 +193,6 @@ GONE = {
 
 @pytest.mark.parametrize("what", GONE)
 def test_what_is_gone_has_its_own_message(here: Here, capsys: pytest.CaptureFixture[str], what: str) -> None:
-    """With exit code 2 or 3, and the same cure from every command; what does not need it works."""
     gone = GONE[what]
     gone.spoil(here)
     names = {"BASELINE": here.baseline, "CANDIDATE": here.candidate, "STORE": str(here.folder)}
@@ -210,7 +209,6 @@ def test_what_is_gone_has_its_own_message(here: Here, capsys: pytest.CaptureFixt
 
 
 def test_to_look_for_an_experiment_creates_none(here: Here) -> None:
-    """A name that is wrong stays wrong: only `run` makes experiments."""
     for command in (["compare"], ["report", "-o", "x.html"], ["baseline", "show", "few"], ["baseline", "list"]):
         assert cli(*command, "--experiment", "no such") == 2
     assert here.client.get_experiment_by_name("no such") is None
