@@ -122,7 +122,6 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def open_cache() -> Iterator[OpenCache]:
-    """Opens caches of verdicts, and closes them when the test is done."""
     from evaltrack.judges.cache import VerdictCache
 
     caches: list[VerdictCache] = []
@@ -153,7 +152,6 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 256 KB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = shutil.which("mount") and subprocess.run(

@@ -14,5 +14,4 @@ def patched(row: StoredRow, **columns: Any) -> StoredRow:
 
 
 def flatten(row: Row, k: int) -> dict[str, Any]:
-    """The columns of a row."""
     return columns_of(stored_row(row, k))

@@ -48,8 +48,6 @@ main()
 
 @dataclass
 class Ledger:
-    """The tokens that a server counted for the agent and for the judge."""
-
     agent: list[Usage] = field(default_factory=list)
     judge: list[Usage] = field(default_factory=list)
 
@@ -78,8 +76,6 @@ def tokens(usages: list[Usage]) -> int:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One run of the command line, with everything it was given and everything it left."""
-
     folder: Path
     uri: str
     ended: subprocess.CompletedProcess[str]
@@ -239,7 +235,6 @@ def finds(question: Question, _k: int) -> Response:
 def cli(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[..., tuple[int, str, str]]]:
-    """The command line in this process: exit code, stdout and stderr."""
     mlflow.set_tracking_uri(store_uri)
     path = many(tmp_path / "store", 2)
     answers = [{**ANSWER, "id": json.loads(line)["id"]} for line in path.read_text().splitlines()]

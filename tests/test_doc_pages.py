@@ -61,8 +61,6 @@ MODEL_SERVER = "http://127.0.0.1:11434/v1"
 
 @dataclass(frozen=True)
 class Block:
-    """One code block of a page."""
-
     page: str
     line: int
     language: str
@@ -76,7 +74,6 @@ class Block:
 
 
 def blocks_of(path: Path) -> list[Block]:
-    """All code blocks of a page, in their order."""
     page, found = path.read_text(encoding="utf-8"), []
     for fence in FENCE.finditer(page):
         before, marks = page[: fence.start()].rstrip(), {}
@@ -96,8 +93,6 @@ def pages() -> list[Path]:
 
 
 class Reader:
-    """Somebody who does what a page says, in a folder of their own."""
-
     def __init__(self, folder: Path, model_server: str) -> None:
         self.folder, self._model_server = folder, model_server
         self._state, self._output, self._groups = folder.parent / "state.sh", "", list[int]()
@@ -109,7 +104,6 @@ class Reader:
         self.env = {**os.environ, "PATH": path, "PYTHONPATH": str(REPO), "EVALTRACK_RUN_TRACES": "off"}
 
     def follow(self, block: Block) -> None:
-        """Do what one block says."""
         text = block.text.replace(PORT, self._port).replace(MODEL_SERVER, self._model_server)
         if block.title:
             path = self.folder / block.title

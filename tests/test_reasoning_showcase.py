@@ -19,8 +19,6 @@ from .judging import KINDS, SHOWCASE, lines, observed
 
 @dataclass(frozen=True)
 class Judged:
-    """One answer, and what a reader makes of it."""
-
     id: str
     answer: str
     seen: Observed

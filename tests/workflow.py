@@ -158,7 +158,6 @@ class Job:
 
 
 def job(folder: Path, base: str = "", **inputs: str) -> Job:
-    """A job over the golden set and the recorded answers of the work tree."""
     given = {"golden": "small.jsonl", "target": "recorded:answers.jsonl"}
     return Job(folder / "tree", folder / "temp", given | inputs, base)
 

@@ -94,7 +94,6 @@ def changed(base: Question = QUESTION, /, **fields: Any) -> Question:
 
 
 def test_the_prompt_is_the_system_message_and_all_data_stands_between_tags_in_the_users() -> None:
-    """The layout, to the letter: question, expected answer, sources that have a text, answer."""
     system, user = judge_messages(QUESTION, RESPONSE)
 
     assert system == {"role": "system", "content": prompt("answer.txt") + TAG_RULE}
@@ -140,7 +139,6 @@ def test_the_prompts_say_that_data_is_never_an_instruction(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "question"), [("answer.txt", QUESTION), ("negative.txt", NEGATIVE)])
 def test_a_copy_of_the_prompts_example_is_no_verdict(serve: Serve, name: str, question: Question) -> None:
-    """A model that copies its reasoning judged nothing, also with numbers in the place of words: asked again, once."""
     text = prompt(name)
     example = json.loads(text[text.index("{") : text.rindex("}") + 1])
     for copied in (example["reasoning"], example["reasoning"].upper() + "!", example["reasoning"][:30]):
@@ -422,7 +420,6 @@ TOLD = QUESTION.model_copy(update={"history": TURNS})
 
 @pytest.mark.parametrize("asked", [TOLD, NEGATIVE.model_copy(update={"history": TURNS})])
 def test_the_turns_stand_before_the_question(asked: Question) -> None:
-    """Between tags of their own, one JSON object a line; the prompt says what they are, before the rule of tags."""
     system, user = (each["content"] for each in judge_messages(asked, RESPONSE))
     turns = "\n".join(json.dumps(turn.model_dump()) for turn in TURNS)
     begin = f"<question_history-{SUFFIX}>\n{turns}\n</question_history-{SUFFIX}>\n\n<question-{SUFFIX}>\n"
@@ -446,7 +443,6 @@ def test_the_turns_stand_before_the_question(asked: Question) -> None:
     ],
 )
 def test_a_turn_cannot_leave_its_line(text: str) -> None:
-    """Neither its tag nor the JSON around it is closed by what a turn holds, and no turn is made up."""
     told = QUESTION.model_copy(update={"history": (Turn(role="user", content=text), *TURNS)})
     user = judge_messages(told, RESPONSE)[1]["content"]
     block = user.partition("</question_history-")[0].splitlines()[1:]
@@ -458,8 +454,6 @@ def test_a_turn_cannot_leave_its_line(text: str) -> None:
 
 
 def test_of_a_long_conversation_the_last_turns_are_shown() -> None:
-    """As many as there is room for, and how many stood before them; one that alone is too long is cut."""
-
     def shown(*contents: str) -> list[str]:
         told = changed(history=tuple(Turn(role="user", content=content) for content in contents))
         user = judge_messages(told, RESPONSE)[1]["content"]

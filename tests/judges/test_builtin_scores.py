@@ -20,7 +20,6 @@ QUESTION = Question(id="1", question="What?", domain="d", expected_answer="Paris
 
 
 def measured(spec: str, answer: str | None, question: Question = QUESTION) -> float | str:
-    """The value, or the reason."""
     scorer = open_builtin(spec)
     assert scorer is not None
     found = asyncio.run(scorer(question, Response(answer=answer)))
@@ -29,7 +28,6 @@ def measured(spec: str, answer: str | None, question: Question = QUESTION) -> fl
 
 
 def test_words() -> None:
-    """Against the expected answer; without one, or without an answer, there is no value."""
     assert [measured(name, "the Paris") for name in ("exact_match", "token_f1", "contains")] == [1, 1, 1]
     assert measured("token_f1", "Paris, France") == pytest.approx(2 / 3)
     assert measured("contains", None) == NO_ANSWER
@@ -39,7 +37,6 @@ def test_words() -> None:
 
 
 def test_more_than_the_answer() -> None:
-    """Citations read sources, the order of tools the calls; each says why it is not measured."""
     response = Response(
         answer='"ten clients may be open" [1]',
         sources=(Source(chunk_id="a", text="At most ten clients may be open."),),
@@ -142,7 +139,6 @@ PRICES = Prices(0.15, 0.60)
 
 
 def test_the_cost_of_a_thousand_questions() -> None:
-    """Prompt tokens at the one price, completion tokens at the other; lower is better."""
     (scorer,) = open_scorers(["usd=cost"], in_process=False, prices=PRICES)
     response = Response(answer="A", usage=Usage(prompt_tokens=2000, completion_tokens=500))
     assert asyncio.run(scorer(QUESTION, response)).values == {"usd": pytest.approx(1000 * (0.0003 + 0.0003))}  # type: ignore[attr-defined]

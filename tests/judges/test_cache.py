@@ -33,7 +33,6 @@ NEGATIVE = Verdict(judge="j", reasoning="It says so.", declined=False)
 
 
 def said(text: str) -> Verdict:
-    """A verdict that differs from others in its text."""
     return Verdict(judge="j", reasoning=text, overall_score=0.5)
 
 
@@ -112,7 +111,6 @@ ROUNDS, EACH = 3, 20
 
 
 def keep(folder: Path, name: str, start: Barrier, problems: Queue[str | None]) -> None:
-    """Keep verdicts of one's own and one that all keep, in files that nobody has made yet."""
     os.environ["EVALTRACK_STATE_DIR"] = str(folder / "state")  # to import these tests forgets such variables
     for number in range(ROUNDS):
         start.wait(60)

@@ -70,7 +70,6 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 def asked(
     times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any
 ) -> tuple[list[Outcome], LLM]:
-    """What comes of asking so many times, one after the other or all at once."""
     llm = LLM("gpt-4o-mini", **settings)
 
     async def one() -> Outcome:
@@ -100,13 +99,11 @@ def recorded(usage: ServerUsage | None) -> Usage:
 
 
 def answered(outcomes: list[Outcome]) -> list[str]:
-    """The texts, all of them answers."""
     assert all(isinstance(outcome, Answer) for outcome in outcomes), outcomes
     return [outcome.text for outcome in outcomes if isinstance(outcome, Answer)]
 
 
 def error_of(outcomes: list[Outcome], kind: type[Exception]) -> Any:
-    """The one error that came of it."""
     (outcome,) = outcomes
     assert type(outcome) is kind, outcome
     return outcome

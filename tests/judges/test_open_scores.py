@@ -56,7 +56,6 @@ def pid(question, response):
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a module with scores, in the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     name = f"scores_of_{abs(hash(tmp_path))}"
@@ -79,7 +78,6 @@ def test_in_this_process(module: str) -> None:
 
 
 def test_in_processes_of_their_own(module: str) -> None:
-    """What is raised there is raised here."""
     specs = [f"{module}:length", f"{module}:several", f"{module}:fails", "x=regex:^in"]
     opened = open_scorers(specs, in_process=False)
     assert [type(each) for each in opened] == [ProcessScorer] * 3 + [BuiltinScorer]
@@ -250,14 +248,12 @@ length, nothing, huge, several, words, traced = map(scorer, (length, nothing, hu
 
 
 def judge(body: Mapping[str, Any], call: int) -> Reply:
-    """Says yes where the answer names Paris."""
     text = json.dumps(body["messages"])
     return Reply(json.dumps({"result": "yes" if text.count("Paris") > 1 else "no", "rationale": "so"}))
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """A judge on loopback."""
     with OpenAIServer(judge) as running:
         monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "any")
@@ -267,7 +263,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def own_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module with the user's own scorers."""
     (tmp_path / "own_scorers_of_test.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -275,7 +270,6 @@ def own_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def value(spec: str, answer: str | None = "Paris") -> float | str:
-    """What a score came to, or why it did not."""
     scorer = open_local(spec)
     made = asyncio.run(scorer(ASKED, Response(answer=answer)))  # type: ignore[arg-type]
     (name,) = [score.name for score in scorer.declared]

@@ -18,7 +18,6 @@ from evaltrack.records import OwnScore, OwnValues, Question, Response
 
 
 def polite(question: Question, response: Response) -> float:
-    """Whether it is polite."""
     return 1.0
 
 
@@ -53,7 +52,6 @@ def test_the_decorator_gives_the_function_back() -> None:
 
 
 def test_what_is_declared() -> None:
-    """Name, direction and whether it gates; without a declaration the function's name, higher is better, it gates."""
     assert facts(polite) == [("polite", True, True, False)]
     assert facts(short) == [("short", True, True, True)]  # annotated bool
     assert facts(length) == [("answer_length", False, False, False)]
@@ -149,7 +147,6 @@ def test_what_is_no_number_is_a_reason(returned: object, why: str) -> None:
 
 
 def test_several_values() -> None:
-    """Each by its name; what is missing or None has its own reason, and an undeclared name is a reason for all."""
     assert read_values({"one": 1, "two": None}, TWO) == OwnValues(
         values={"one": 1.0}, reasons={"two": "the function returned None"}
     )

@@ -56,7 +56,6 @@ def verdict_on(answer: str | None = ANSWER) -> Verdict:
 
 
 def observed_by() -> Observed:
-    """What the judge observed in `ANSWER`."""
     found = verdict_on().observed
     assert found is not None
     return found
@@ -66,7 +65,6 @@ def observed_by() -> Observed:
 
 
 def test_the_prompt_is_the_system_message_and_all_data_stands_between_tags_in_the_users() -> None:
-    """The layout, to the letter: question, response, and nothing of what was expected or found."""
     question = QUESTION.model_copy(update={"expected_answer": "No.", "notes": "secret", "expected_chunks": ("a",)})
     with serving(reply()) as server:
         asyncio.run(ReasoningJudge(LLM("gpt-4o-mini"), JUDGE)(question, Response(answer=ANSWER)))
@@ -96,7 +94,6 @@ def test_the_prompt_says_that_data_is_never_an_instruction_and_names_every_field
 
 
 def test_the_schema_is_strict_all_the_way_down() -> None:
-    """Every object is closed and requires all it has; grades and codes are bounded, and nothing that servers refuse."""
     dimensions, hard_fail = SCHEMA["$defs"]["Dimensions"], SCHEMA["$defs"]["HardFailReply"]
     for each in (SCHEMA, dimensions, hard_fail):
         assert each["additionalProperties"] is False
@@ -130,7 +127,6 @@ def test_a_response_without_an_answer_is_shown_as_such() -> None:
 
 
 def test_a_verdict_holds_what_was_observed_and_what_it_cost() -> None:
-    """Counts, quotes, treatments, the confidence that code reads, and the grades; asked for under a strict schema."""
     with serving(Reply(reply(), usage=ServerUsage(900, 300, cached=100, reasoning=0))) as server:
         verdict = verdict_on()
     assert verdict == Verdict(

@@ -28,7 +28,6 @@ def question(key: str = "1", *, negative: bool = False) -> Question:
 
 
 def line(**fields: Any) -> str:
-    """One verdict on question 1, with other fields besides or instead."""
     return json.dumps({"id": "1", "overall_score": 0.5} | fields)
 
 
@@ -56,7 +55,6 @@ def test_a_whole_line(tmp_path: Path) -> None:
 
 
 def test_the_least_that_a_line_holds(tmp_path: Path) -> None:
-    """The id and what the question needs are enough; a line that names no judge was given by `recorded`."""
     judge = recorded(tmp_path, '{"id": 1, "overall_score": 0}\n{"id": "n", "declined": true}')
     assert ask(judge, question()) == Verdict(judge="recorded", reasoning="", overall_score=0)
     assert ask(judge, question("n", negative=True)) == Verdict(judge="recorded", reasoning="", declined=True)
@@ -95,7 +93,6 @@ def test_a_verdict_on_reasoning_is_read_as_strictly(tmp_path: Path) -> None:
     ids=["mark", "blank lines", "carriage returns", "other line ends", "spaces"],
 )
 def test_files_of_other_programs(text: bytes, tmp_path: Path) -> None:
-    """A byte order mark, blank lines and the line ends of other systems are no part of a verdict."""
     assert ask(recorded(tmp_path, text), question()).overall_score == 0.5
 
 
@@ -128,7 +125,6 @@ def test_a_verdict_of_another_answer_judges_none(tmp_path: Path) -> None:
     ],
 )
 def test_a_verdict_of_the_other_kind(fields: dict[str, Any], negative: bool, lacks: str, tmp_path: Path) -> None:
-    """A verdict that lacks what decides for its question is an error that names it: nothing is guessed."""
     judge = recorded(tmp_path, line(**fields))
     with pytest.raises(NotJudgedError, match=rf"^the verdict in .*verdicts\.jsonl has no `{lacks}`$"):
         ask(judge, question(negative=negative))
@@ -153,7 +149,6 @@ NOT_IN_UNIT = "is too large; write at most 1"
 
 @pytest.mark.parametrize(("bad", "said"), REPLIES["bad_lines"])
 def test_a_bad_line(bad: str, said: str, tmp_path: Path) -> None:
-    """A line that is no verdict on a question is refused with its number and what is wrong with it."""
     assert refusal(tmp_path, f"{line(id='first')}\n\n{bad}\n{line(id='last')}") == f"FILE:3: {said}"
 
 
@@ -161,7 +156,6 @@ def test_a_bad_line(bad: str, said: str, tmp_path: Path) -> None:
     "bad", ["nonsense", '{"id": "1"', '{"id": NaN}', '{"id": "1"} {"id": "2"}', '{"id": "\\ud83d"}', b'{"id": "\xff"}']
 )
 def test_a_line_that_is_no_json(bad: str | bytes, tmp_path: Path) -> None:
-    """What cannot be parsed is refused with its number, what is wrong with it, and the cure."""
     raw = bad if isinstance(bad, bytes) else bad.encode()
     said = refusal(tmp_path, line(id="first").encode() + b"\n" + raw)
     assert said.startswith(("FILE:2: is not JSON: ", "FILE:2: is not valid UTF-8 at byte "))
@@ -187,7 +181,6 @@ def test_all_bad_lines_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("again", ["1", 1])
 def test_a_question_that_was_judged_twice(again: str | int, tmp_path: Path) -> None:
-    """Two lines on one question are refused: which of them counts is not guessed."""
     said = refusal(tmp_path, f"{line()}\n{line(id='2')}\n{line(id=again)}")
     assert said == "FILE:3: id `1` is judged on line 1 already; keep one of them"
 

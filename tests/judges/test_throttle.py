@@ -110,7 +110,6 @@ def test_a_longer_hold_wins() -> None:
 
 
 def date(seconds: float) -> str:
-    """An HTTP date so many seconds from now."""
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
 

@@ -45,7 +45,6 @@ def split(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
 
 
 def figures(a: Sequence[Any], b: Sequence[Any], tolerance: float = 1) -> dict[str, Figure]:
-    """All figures of two sides, taken as numbers and as labels."""
     numbers = numeric_agreement(a, b, tolerance=tolerance, resamples=20)
     return {**numbers.figures, **label_agreement(a, b, resamples=20).figures}
 
@@ -65,7 +64,6 @@ def alpha_by_definition(pairs: Sequence[tuple[int, int]], weight: Callable[[int,
 
 
 def same(found: Figure, value: Fraction | float | None) -> bool:
-    """Whether a figure is this value, or undefined with a reason where there is none."""
     if value is None or found.value is None:
         return found.value is None and value is None and found.reason is not None
     return found.value == pytest.approx(float(value), rel=1e-12, abs=1e-12)
@@ -100,12 +98,10 @@ def test_figures_are_their_definitions(pairs: list[tuple[int, int]]) -> None:
     ("one", "other", "alpha"), [("0100000010", "1110010000", 0.095), ("aabbdcccedda", "babbbccceddd", 0.692)]
 )
 def test_alpha_of_the_published_examples(one: str, other: str, alpha: float) -> None:
-    """The worked examples of two observers in Krippendorff 2011 give the alphas printed there."""
     assert label_agreement(one, other).figures["alpha_nominal"].value == pytest.approx(alpha, abs=0.0005)
 
 
 def test_differences_by_hand() -> None:
-    """Mean absolute difference, bias (b - a) and share within, in the unit of the values."""
     a, b = [0.8, 0.5, 1.0, 0.2], [0.7, 0.5, 0.4, 0.4]
     assert same(figures(a, b)["mean_absolute_difference"], 0.225)
     assert same(figures(a, b)["bias"], -0.125)
@@ -124,7 +120,6 @@ def test_confusion_has_rows_of_a_and_columns_of_b() -> None:
 @repeatable
 @given(GAPPED)
 def test_pairs_with_a_gap_are_left_out_and_counted(pairs: list[tuple[int | None, int | None]]) -> None:
-    """Every figure is that of the whole pairs alone; the counts say what was lost, and on which side."""
     whole = [pair for pair in pairs if None not in pair]
     found, alone = figures(*split(pairs)), figures(*split(whole))
     for name, figure in found.items():
@@ -151,14 +146,12 @@ def test_without_a_pair_everything_is_undefined(a: list[Any], b: list[Any]) -> N
 
 
 def test_one_label_throughout_is_no_agreement_to_speak_of() -> None:
-    """Kappa and alpha are undefined where there is one label only; the accuracy is 1, of a point."""
     found = label_agreement(["yes"] * 5, ["yes"] * 5).figures
     assert found["accuracy"] == Figure(1.0, 5, 0, None, 1.0, 1.0, "all-equal")
     assert found["cohen_kappa"] == found["alpha_nominal"] == Figure(None, 5, 0, ALL_ONE)
 
 
 def test_one_number_throughout_ranks_nothing() -> None:
-    """A constant side has no rho; kappa and alpha are undefined only where both sides are that constant."""
     both = numeric_agreement([3, 3, 3], [3, 3, 3], tolerance=0).figures
     assert [both[name].reason for name in NUMERIC[3:]] == [ALL_ONE, ALL_ONE, ONE_SIDE]
     one = numeric_agreement([3, 3, 3], [3, 4, 5], tolerance=0).figures
@@ -201,7 +194,6 @@ def test_neither_unit_nor_side_nor_order_matters(pairs: list[tuple[int, int]], u
 
 
 def graded(n: int, seed: int = 1) -> tuple[list[int], list[int]]:
-    """Whole points from 0 to 10 of two evaluators who often differ a little."""
     draw = np.random.default_rng(seed)
     a = draw.integers(0, 11, n)
     return a.tolist(), (a + draw.integers(-2, 4, n)).clip(0, 10).tolist()
@@ -224,7 +216,6 @@ def test_intervals_are_those_of_pairs_drawn_one_by_one() -> None:
 
 
 def test_means_have_the_interval_of_paired_scores() -> None:
-    """Differences, shares and accuracy have the BCa interval of paired scores, of the same seed."""
     a, b = graded(200)
     found = numeric_agreement(a, b, tolerance=1, resamples=500, seed=3).figures["bias"]
     interval = paired_interval(a, b, resamples=500, seed=3)
@@ -251,7 +242,6 @@ def test_too_many_resamples_without_a_value_give_no_interval() -> None:
 
 
 def test_full_agreement_is_a_point() -> None:
-    """Where no resample could differ the ends are the value, and the method says that this is no evidence."""
     found = label_agreement(["yes", "no"] * 20, ["yes", "no"] * 20).figures
     assert {(f.value, f.low, f.high, f.method) for f in found.values()} == {(1.0, 1.0, 1.0, "all-equal")}
 
@@ -261,7 +251,6 @@ def test_full_agreement_is_a_point() -> None:
 
 @pytest.fixture(scope="module")
 def verdicts() -> Path:
-    """The folder of published verdicts of judges and humans."""
     folder = os.environ.get("EVALTRACK_TEST_DATA")
     if not folder:
         pytest.skip("EVALTRACK_TEST_DATA does not name the folder of real data")
@@ -269,7 +258,6 @@ def verdicts() -> Path:
 
 
 def lines(path: Path) -> list[list[str]]:
-    """The rows of a tab-separated file below its header."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file, delimiter="\t"))[1:]
 

@@ -37,7 +37,6 @@ repeatable = settings(deadline=None, derandomize=True, max_examples=50)
 
 @pytest.fixture(scope="module")
 def collections() -> Path:
-    """The folder of the real collections."""
     folder = os.environ.get("EVALTRACK_TEST_DATA")
     if not folder:
         pytest.skip("EVALTRACK_TEST_DATA does not name the folder of real data")
@@ -45,8 +44,6 @@ def collections() -> Path:
 
 
 def published(folder: Path, column: str) -> Pairs:
-    """What both systems scored for each query of a collection."""
-
     def scores(system: str) -> Floats:
         packed = (folder / f"expected_{system}.perquery.csv.gz").read_bytes()
         return np.array([float(line[column]) for line in csv.DictReader(gzip.decompress(packed).decode().splitlines())])
@@ -55,7 +52,6 @@ def published(folder: Path, column: str) -> Pairs:
 
 
 def interval(pairs: tuple[Any, Any], **options: Any) -> Interval:
-    """The interval of pairs that have one."""
     found = paired_interval(*pairs, **options)
     assert found is not None
     return found
@@ -68,8 +64,6 @@ def resampled(pairs: tuple[Any, Any], resamples: int = 10_000, seed: int = 0) ->
 
 
 def of_scipy(pairs: Pairs) -> tuple[float, float]:
-    """The interval that scipy gives, which draws pair by pair."""
-
     def mean_difference(candidate: Floats, baseline: Floats, axis: int) -> Floats:
         return np.asarray(np.mean(candidate - baseline, axis=axis))
 
@@ -98,7 +92,6 @@ def monte_carlo(pairs: Pairs) -> float:
 
 
 def flips(n: int, worse: int, better: int) -> Pairs:
-    """`n` questions that pass before and after, but for some."""
     before, after = np.ones(n), np.ones(n)
     after[:worse] = 0
     before[worse : worse + better] = 0
@@ -136,7 +129,6 @@ DATA = {
 
 @pytest.mark.parametrize("name", DATA)
 def test_the_interval_is_scipys(name: str) -> None:
-    """Flips, grades, ranks and times: the ends are those of scipy's paired BCa bootstrap within Monte Carlo error."""
     pairs, method = DATA[name]
     found = resampled(pairs, seed=1)
     assert found.method == method
@@ -147,7 +139,6 @@ def test_the_interval_is_scipys(name: str) -> None:
 @pytest.mark.parametrize("collection", ["adi", "cranfield", "vaswani"])
 @pytest.mark.parametrize("column", COLUMNS)
 def test_the_interval_of_real_systems_is_scipys(collection: str, column: str, collections: Path) -> None:
-    """Two BM25 systems on a real collection, query by query: scipy's ends within Monte Carlo error."""
     pairs = published(collections / collection, column)
     found = resampled(pairs)
     assert (found.low, found.high) == pytest.approx(of_scipy(pairs), rel=0, abs=monte_carlo(pairs))
@@ -195,7 +186,6 @@ def test_as_many_better_as_worse_gives_an_interval_around_zero() -> None:
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_gives_others() -> None:
-    """An interval is repeated to the bit in another process; another seed moves it within Monte Carlo error."""
     pairs = graded(200, 5)
     first, again, other = (interval(pairs, seed=seed) for seed in (0, 0, 1))
     assert first == again == interval(pairs)
@@ -239,7 +229,6 @@ def test_how_much_is_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("unit", [2.0**-500, 2.0**40, 2.0**500])
 @pytest.mark.parametrize("pairs", [flips(60, 7, 2), times(500), times(2100)], ids=["flips", "distinct", "grouped"])
 def test_the_unit_of_a_score_changes_nothing(unit: float, pairs: Pairs) -> None:
-    """In another unit (a power of two, so that nothing is rounded) the same interval is found, to the bit."""
     found, other = interval(pairs, resamples=500), interval((pairs[0] * unit, pairs[1] * unit), resamples=500)
     assert other == Interval(found.low * unit, found.high * unit, found.method)
 
@@ -282,7 +271,6 @@ def test_that_nothing_differed_is_no_certainty() -> None:
 
 
 def test_a_uniform_drop_lies_off_zero() -> None:
-    """50 of 50 questions that lost the same half: the whole interval is a drop, and holds it."""
     found = interval(([1.0] * 50, [0.5] * 50), span=1)
     assert -0.56 < found.low < -0.5 < found.high < -0.4
 
@@ -389,7 +377,6 @@ def test_holm_steps_down(given: dict[str, float], adjusted: dict[str, float]) ->
     [(0.0, 10, 0.0, 0.2775), (0.5, 10, 0.2366, 0.7634), (1.0, 1, 0.2065, 1.0), (0.9, 1000, 0.8799, 0.9171)],
 )
 def test_the_interval_of_a_share_is_wilsons(share: float, n: int, low: float, high: float) -> None:
-    """Computed by hand; it never leaves [0, 1], and is no point where all or none did."""
     assert share_interval(share, n) == pytest.approx((low, high), abs=1e-4)
 
 
@@ -426,7 +413,6 @@ def test_few_changes_are_adjusted_by_two_pairs(differences: list[float], span: f
 
 
 def test_what_a_run_computes_loads_no_scipy() -> None:
-    """The report of a run has the intervals of its shares, and nothing else of this room."""
     code = "import sys\nfrom evaltrack.stats.intervals import share_interval\nshare_interval(0.5, 9)\n"
     code += "print({'numpy', 'scipy'} & sys.modules.keys())"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)

@@ -15,7 +15,6 @@ from evaltrack.stats.significance import holm, passes_lost, sign_flip, worse_tha
 
 
 def listed(differences: list[float]) -> float:
-    """The p-value by writing down every choice of signs."""
     seen = abs(sum(differences)) - 1e-9
     sums = [
         abs(sum(s * d for s, d in zip(signs, differences, strict=True)))
@@ -134,7 +133,6 @@ def test_tests_that_the_data_chose_are_corrected_for_all_of_which_they_are(
 
 
 def swapped(passes: list[tuple[int, int]], trials: list[tuple[int, int]]) -> float:
-    """The p-value by writing down every way in which the trials of a question can be on either side."""
     outcomes = [[1] * sum(each) + [0] * (sum(of) - sum(each)) for each, of in zip(passes, trials, strict=True)]
     ways = product(*(list(combinations(each, of[0])) for each, of in zip(outcomes, trials, strict=True)))
     sums = [sum(map(sum, way)) for way in ways]
