@@ -216,24 +216,11 @@ class DocumentPart(NamedTuple):
     after: str | None
 
 
-class ChangedDocument(NamedTuple):
-    """A document, its change, and the questions that it made worse."""
-
-    culprit: Culprit
-    parts: list[DocumentPart]
-    questions: list[Change]
-
-
-def changed_documents(comparison: Comparison, most: int) -> list[ChangedDocument]:
-    """Return at most `most` documents in the order of the culprits, with the texts that the rows hold."""
-    changes = comparison.listed
-    before, after = (_texts([getattr(change, side) for change in changes]) for side in ("before", "after"))
-    by_id, documents = {change.id: change for change in changes}, []
-    for culprit in [each for each in comparison.culprits if each.page is not None][:most]:
-        parts = [DocumentPart(name, before.get(name), after.get(name)) for name in culprit.parts]
-        differing = [part for part in parts if part.before != part.after]
-        documents.append(ChangedDocument(culprit, differing, [by_id[key] for key in culprit.ids]))
-    return documents
+def changed_parts(comparison: Comparison, culprits: Iterable[Culprit]) -> list[list[DocumentPart]]:
+    """Return for each culprit its chunks whose texts differ, with the texts that the rows hold."""
+    before, after = (_texts([getattr(change, side) for change in comparison.listed]) for side in ("before", "after"))
+    pairs = [[DocumentPart(name, before.get(name), after.get(name)) for name in each.parts] for each in culprits]
+    return [[part for part in parts if part.before != part.after] for parts in pairs]
 
 
 def _texts(rows: Iterable[StoredRow | None]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.culprits import Culprit, DocumentPart
+from evaltrack.compare.culprits import Culprit, DocumentPart, changed_parts
 from evaltrack.records.amount import count
 from evaltrack.report.comparison_summary import culprit_words, todo_words
 from evaltrack.report.html.page import safe_link, shown
@@ -23,12 +23,13 @@ def culprit_name(culprit: Culprit) -> str:
 def culprit_views(comparison: Comparison) -> list[dict[str, Any]]:
     """Return at most `CULPRITS` culprits, most questions first. The name is empty if no page is concerned."""
     worse = {change.id: change for change in comparison.worse}
-    parts = {id(document.culprit): document.parts for document in comparison.documents(CULPRITS)}
-    return [_view(each, worse, parts.get(id(each), ())) for each in comparison.culprits[:CULPRITS]]
+    culprits = comparison.culprits[:CULPRITS]
+    return [
+        _view(each, worse, parts) for each, parts in zip(culprits, changed_parts(comparison, culprits), strict=True)
+    ]
 
 
-def _view(culprit: Culprit, worse: dict[str, Change], parts: tuple[DocumentPart, ...]) -> dict[str, Any]:
-    differing = [part for part in parts if part.differs]  # equal texts explain nothing
+def _view(culprit: Culprit, worse: dict[str, Change], parts: list[DocumentPart]) -> dict[str, Any]:
     questions = [(shown(key, 200), shown(worse[key].question, 300)) for key in culprit.ids[:QUESTIONS]]
     return {
         "name": shown(culprit.page, 120),
@@ -38,8 +39,8 @@ def _view(culprit: Culprit, worse: dict[str, Change], parts: tuple[DocumentPart,
         "questions": questions,
         "more": len(culprit.ids) - len(questions),
         "total": len(culprit.ids),
-        "parts": [_part(part) for part in differing[:PARTS]],
-        "more_parts": len(differing[PARTS:]),
+        "parts": [_part(part) for part in parts[:PARTS]],
+        "more_parts": len(parts[PARTS:]),
     }
 
 
