@@ -22,10 +22,9 @@ from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name, open_golden
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.report.comparison_summary import behind_words
-from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.comparison_text import comparison_markdown, comparison_note, comparison_text
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.comparison_page import comparison_html, comparison_screen
-from evaltrack.report.run_text import comparison_note
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.system.processes import release_free_memory
 from evaltrack.tracking.notes import COMPARISON_PAGE, accepted_words, log_comparison

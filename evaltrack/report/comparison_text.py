@@ -1,4 +1,4 @@
-"""Renders a comparison as text for a terminal, and as GitHub-flavoured Markdown for a pull request comment."""
+"""Renders a comparison as text for a terminal, as Markdown for a pull request comment, and for a run's description."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from evaltrack.compare.change import BY_URGENCY, CAUSES, Change, Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
 from evaltrack.report import comparison_summary, comparison_words, gate_words
+from evaltrack.report.comparison_summary import behind_line, verdict_sentence
 from evaltrack.report.comparison_words import Tone, answers, metric_lines, ranked_sources, shown_groups
-from evaltrack.report.escaping import address, clip, code, link, raw_html, sentence, spaced
-from evaltrack.report.templates import Ours, environment, print_template
+from evaltrack.report.escaping import address, clip, code, link, raw_html, sentence, spaced, within
+from evaltrack.report.gate_words import reasons, reruns_words
+from evaltrack.report.templates import Ours, descriptions, environment, print_template
 from evaltrack.report.text_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failure_words
 
@@ -188,3 +190,30 @@ def _sources(change: Change, k: int) -> list[tuple[tuple[str, bool], ...]]:
     depth = min(max(k, change.cause.rank_before or 0, change.cause.rank_after or 0), SHOWN_SOURCES)
     sides = (ranked_sources(row, depth) for row in (change.before, change.after))
     return list(zip_longest(*sides, fillvalue=("", False)))
+
+
+# MLflow's description
+
+COMPARISON_LIMIT = 900
+"""Characters that a comparison adds."""
+
+
+def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side: bool) -> str:
+    """Return the last comparison for the description of the candidate's run: verdict, reasons, and links.
+
+    Args:
+        comparison: The comparison.
+        experiment_id: The experiment of the candidate; links are relative to MLflow's UI.
+        side_by_side: True if MLflow's own view shows both runs.
+    """
+    told = {
+        "c": comparison,
+        "here": f"#/experiments/{experiment_id}",
+        "side_by_side": side_by_side,
+        "sentence": verdict_sentence(comparison),
+        "behind": behind_line(comparison),
+        "reasons": reasons(comparison),
+        "reruns": reruns_words(comparison),
+    }
+    text = descriptions().get_template("comparison_note.md").render(told)
+    return within(text.rstrip("\n").split("\n"), COMPARISON_LIMIT)

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from rich.console import Console
 
-from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
 from evaltrack.judges.llm_judge import TEXT_LIMIT
 from evaltrack.metrics.aggregate import LEVELS, worst_domains
@@ -17,9 +16,7 @@ from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.stored_row import StoredRow, text_digest
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report import words
-from evaltrack.report.comparison_summary import behind_line, verdict_sentence
 from evaltrack.report.escaping import clip, one_line, within
-from evaltrack.report.gate_words import reasons, reruns_words
 from evaltrack.report.templates import descriptions, markdown, print_template
 from evaltrack.report.words import metric_number, metric_title, missed_words
 from evaltrack.tracking.tags import ROWS
@@ -33,9 +30,6 @@ SCREEN, WIDTH = 25, 100
 
 NOTE_LIMIT = 7000
 """Characters. MLflow stores 8,000 of a tag; the rest is left for a comparison."""
-
-COMPARISON_LIMIT = 900
-"""Characters that a comparison adds."""
 
 
 def fields_of_run(result: RunResult) -> dict[str, Any]:
@@ -112,27 +106,6 @@ def run_note(result: RunResult, taken: int = 0) -> str:
 def with_own_note(own: str, note: str) -> str:
     """Return a description that begins with the user's own note."""
     return f"{own.rstrip()}\n\n{note}" if own.strip() else note
-
-
-def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side: bool) -> str:
-    """Return the last comparison for the description of the candidate's run: verdict, reasons, and links.
-
-    Args:
-        comparison: The comparison.
-        experiment_id: The experiment of the candidate; links are relative to MLflow's UI.
-        side_by_side: True if MLflow's own view shows both runs.
-    """
-    told = {
-        "c": comparison,
-        "here": f"#/experiments/{experiment_id}",
-        "side_by_side": side_by_side,
-        "sentence": verdict_sentence(comparison),
-        "behind": behind_line(comparison),
-        "reasons": reasons(comparison),
-        "reruns": reruns_words(comparison),
-    }
-    text = descriptions().get_template("comparison_note.md").render(told)
-    return within(text.rstrip("\n").split("\n"), COMPARISON_LIMIT)
 
 
 # The judges' reasoning
