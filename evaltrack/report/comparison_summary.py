@@ -10,7 +10,7 @@ from typing import Any, get_args
 from evaltrack.compare.change import CAUSES, CauseKind, Fate
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.culprits import ERRORS, SEEN, Behind, Culprit
-from evaltrack.compare.run_differences import RunDifference, about_answers
+from evaltrack.compare.run_differences import about_answers
 from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison_words import (
@@ -18,19 +18,17 @@ from evaltrack.report.comparison_words import (
     TONES,
     MetricLine,
     Tone,
-    both_words,
     course_words,
     metric_lines,
     verdict_words,
 )
 from evaltrack.report.escaping import clip
 from evaltrack.report.gate_words import rule_words, share_words
-from evaltrack.report.templates import sentences
+from evaltrack.report.templates import sentences, speaker
 from evaltrack.report.words import (
     FAILURES,
     failure_message,
     failure_words,
-    metric_course,
     metric_title,
 )
 
@@ -64,18 +62,10 @@ def change_sentence(comparison: Comparison) -> str:
 
 def fallen_words(comparison: Comparison) -> str:
     """Return ``MRR fell from 0.900 to 0.750`` if only means broke a rule of the gate; else empty."""
-    k = comparison.candidate.signature.k
-    moves = [_move_words(metric, "", k) for metric in _fallen(comparison)]
+    moves = [(metric, "") for metric in _fallen(comparison)]
     if not moves and _none_broke(comparison):
-        groups = ((group, f" in {clip(group.name, 40)}") for group in comparison.groups)
-        moves = [_move_words(m, where, k) for group, where in groups for m in group.metrics if m.regressed]
-    more = [f"{len(moves) - NAMED:,} more of them"] if len(moves) > NAMED else []
-    *words, last = [*moves[:NAMED], *more] or [""]
-    return f"{', '.join(words)} and {last}" if words else last
-
-
-NAMED = 3
-"""Means named in the first sentence."""
+        moves = [(each, group.name) for group in comparison.groups for each in group.metrics if each.regressed]
+    return _say("fell", moves, comparison.candidate.signature.k)
 
 
 def _fallen(comparison: Comparison) -> list[MetricDelta]:
@@ -86,13 +76,6 @@ def _fallen(comparison: Comparison) -> list[MetricDelta]:
 def _none_broke(comparison: Comparison) -> bool:
     """Return True for a regression without a broken question."""
     return comparison.verdict == "regression" and comparison.passing_compared and not comparison.count("broke")
-
-
-def _move_words(metric: MetricDelta, where: str, k: int) -> str:
-    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
-    way = "rose" if metric.delta > 0 else "fell"
-    part = f" {both_words(metric)}" if metric.partial else ""
-    return f"{metric_title(metric.name, k)}{where} {way} from {was} to {now}{part}"
 
 
 def lost_words(comparison: Comparison) -> str:
@@ -107,10 +90,7 @@ def lost_words(comparison: Comparison) -> str:
     if again:
         kinds |= {each.message.partition(":")[0] for each in comparison.errors if each.side == "candidate"}
     reason = FAILURES.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
-    what = "judged" if kinds == {"judge_error"} else "measured"
-    words = f"{lost + again:,} of {count(comparison.num_common, 'question')} could not be {what}"
-    before = f", {again:,} of them not in the baseline either" if lost else ", nor in the baseline"
-    return f"{words}{f' ({reason})' if reason else ''}{before if again else ''}"
+    return _say("lost", comparison, "judged" if kinds == {"judge_error"} else "measured", reason)
 
 
 def headline_words(comparison: Comparison) -> str:
@@ -135,12 +115,6 @@ SIGNS: dict[Tone, str] = {"ok": "✅", "bad": "❌", "warn": "⚠️"}
 MOSTLY = 2 / 3
 """Share of the questions that got worse from which one domain is named."""
 
-PAGES = 3
-"""Pages of one kind that are named."""
-
-RELATED = 2
-"""Differences between the runs that are named with the cause."""
-
 STEPS = 3
 """Next steps that are named."""
 
@@ -158,19 +132,7 @@ def culprit_words(culprit: Culprit) -> str:
 
 def pages_words(culprits: Sequence[Culprit]) -> str:
     """Return ``“a.md”, “b.md” and 3 more were edited`` for pages with the same change; of a single page its chunks."""
-    names = [_page_name(each) for each in culprits]
-    happened = CAUSES[culprits[0].kind]
-    if len(names) == 1:
-        several = names[0][0].isdigit()
-        return f"{names[0]} {happened.pages if several else happened.page}"
-    more = len(names) - PAGES
-    head = f"{', '.join(names[:PAGES])} and {more:,} more" if more > 0 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{head} {happened.pages}"
-
-
-def _page_name(culprit: Culprit) -> str:
-    chunks = f"{count(len(culprit.parts), 'chunk')} of " if len(culprit.parts) > 1 and culprit.kind not in SEEN else ""
-    return chunks + quoted(culprit.name, 120)
+    return _say("pages", culprits)
 
 
 def behind_words(comparison: Comparison) -> str:
@@ -184,31 +146,17 @@ def behind_words(comparison: Comparison) -> str:
         return ""
     documents = [each for each in behind.culprits if each.page]
     error = behind.culprits[0] if behind.culprits and not documents else None
-    if documents:
-        words = pages_words(documents)
-    else:
-        ranks = f" (rank {behind.ranks[0]:,} → {behind.ranks[1]:,} …)" if behind.ranks else ""
-        of_search = behind.kind in ("source_lost", "source_demoted", "context_changed")
-        none = "no single document" if of_search else "no document"
-        words = f"{none}: {CAUSES[behind.kind].title}{ranks}"
     questions = num_failed(error, comparison) if error else behind.questions
-    of = _of_worse(questions, comparison)
-    return f"{words}: {of}{where_words(comparison)}{_message_part(comparison, error)}{related_words(behind)}"
+    share, where = _of_worse(questions, comparison), where_words(comparison)
+    return _say("behind", behind, pages_words(documents) if documents else "", share, where, error, questions)
 
 
 def related_words(behind: Behind) -> str:
-    """Return the differences between the runs that may be related: ``; the model changed: gpt-4o → gpt-4o-mini``."""
-    parts = [f"the {clip(each.name, 60)} changed{_values(each)}" for each in behind.differences[:RELATED]]
-    parts += [f"and {more:,} more"] if (more := len(behind.differences) - RELATED) > 0 else []
-    return f"; {', '.join(parts)}" if parts else ""
+    """Return the differences between the runs that may be related: ``; the model changed: gpt-4o → gpt-4o-mini``.
 
-
-def _values(difference: RunDifference) -> str:
-    """Return ``: gpt-4o → gpt-4o-mini``; empty for a corpus or a commit, whose digests mean nothing to people."""
-    if not about_answers(difference):
-        return ""
-    was, now = (clip(value, 60) or "(none)" for value in (difference.baseline, difference.candidate))
-    return f": {was} → {now}"
+    The values of a corpus or a commit are left out, because digests mean nothing to people.
+    """
+    return _say("related", behind)
 
 
 def where_words(comparison: Comparison) -> str:
@@ -235,15 +183,6 @@ def num_failed(error: Culprit, comparison: Comparison) -> int:
     return max(len(error.ids), next(alike, 0))
 
 
-def _message_part(comparison: Comparison, error: Culprit | None) -> str:
-    """Return `` (HTTP 503)``, or `` (in 2 of them: HTTP 503)`` if messages differ; empty without a message."""
-    if error is None or not error.message:
-        return ""
-    num_alike = len(error.ids)
-    some = f"in {num_alike:,} of them: " if num_alike < num_failed(error, comparison) else ""
-    return f" ({some}{clip(failure_message(error.message), 200)})"
-
-
 def behind_line(comparison: Comparison) -> str:
     """Return ``Cause: `` and the main cause; empty if nothing got worse."""
     words = behind_words(comparison)
@@ -261,12 +200,12 @@ def cause_summary(comparison: Comparison) -> str:
     Example: ``7 of 9 questions that got worse: an expected source is ranked lower, most often below “fares#refunds”
     (5); 2: same sources, different answer``.
     """
-    parts: list[str] = []
-    for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
-        of = f"{questions:,}" if parts else _of_worse(questions, comparison)
-        parts.append(f"{of}: {CAUSES[kind].title}{riser_words(comparison, kind)}")
-    apart = comparison.num_worse - sum(comparison.causes.values())
-    return "; ".join([*parts, f"{apart:,}: not examined"] if parts and apart > 0 else parts)
+    kinds = [
+        (kind, questions, riser_words(comparison, kind))
+        for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1])
+    ]
+    of_first = _of_worse(kinds[0][1], comparison) if kinds else ""
+    return _say("causes", kinds, of_first, comparison.num_worse - sum(comparison.causes.values()))
 
 
 def _of_worse(questions: int, comparison: Comparison) -> str:
@@ -401,3 +340,6 @@ def note_words(comparison: Comparison) -> list[str]:
             alike[line.metric.n, line.metric.measured].append(line)
     told = {"edited": comparison.not_selected and len(wholes) > 1, "partial": alike.values(), "aims": RUBRIC_AIMS}
     return sentences("notes.txt", c=comparison, k=comparison.candidate.signature.k, **told)
+
+
+_say = speaker("causes.txt", CAUSES=CAUSES, SEEN=SEEN, about_answers=about_answers, quoted=quoted)

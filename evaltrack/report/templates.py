@@ -17,7 +17,6 @@ from rich.markup import escape
 from rich.text import Text
 
 from evaltrack.records.amount import count, first_of, verb
-from evaltrack.report import words
 from evaltrack.report.escaping import BREAK, clip, described, plain, without_any_commands
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ class Ours(str):
 def environment(escaped: Callable[[str], str]) -> Environment:
     """Return the templates of one output format. Each value except `Ours` is escaped; `clip` bounds it before."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    from evaltrack.report import words  # whose sentences are templates
 
     made = Environment(  # noqa: S701 - no HTML; `finalize` escapes
         loader=PackageLoader("evaltrack.report"),

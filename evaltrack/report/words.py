@@ -13,10 +13,11 @@ from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.metric import MINUS, Aim
 from evaltrack.metrics.rubric import TIERS, tier_words
 from evaltrack.records import Row, Signature
-from evaltrack.records.amount import count, first_of, verb
+from evaltrack.records.amount import count, first_of
 from evaltrack.records.run import NOT_STATED
 from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report.escaping import one_line
+from evaltrack.report.templates import sentences, speaker
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 
@@ -71,14 +72,16 @@ def low_metrics(metrics: Mapping[str, float], signature: Signature) -> Iterator[
 
     BM25 has no embedding model to check. A target that declines many answerable questions gets only that hint.
     """
-    if (declined := metrics.get("false_abstention_rate", 0.0)) >= MANY_DECLINED:
-        cure = f"; {FLOOR_CURE}" if signature.target.startswith("bm25:") else ""
-        yield f"The target declined {100 * declined:.0f} % of the questions that have an answer{cure}."
-        return
-    for name, hint in ((score.metric, score.hint) for score in SCORES):
-        if hint and name in metrics and metrics[name] <= hint.good < metrics.get(f"{name}.max", 1):
-            causes = hint.causes if signature.target.startswith("bm25:") else (*hint.causes, *hint.of_embeddings)
-            yield f"{metric_title(name, signature.k)} is not above {hint.good}: {', or '.join(causes)}."
+    k, lexical = signature.k, signature.target.startswith("bm25:")
+    low = [
+        score
+        for score in SCORES
+        if score.hint and score.metric in metrics
+        if metrics[score.metric] <= score.hint.good < metrics.get(f"{score.metric}.max", 1)
+    ]
+    declined = metrics.get("false_abstention_rate", 0.0)
+    fields = {"low": low, "k": k, "lexical": lexical, "declined": declined, "many": MANY_DECLINED, "cure": FLOOR_CURE}
+    yield from sentences("hints.txt", **fields)
 
 
 AIM_TITLES = ("against naive answers", "measured", "aim", "naive", "change", "aimed at")
@@ -152,25 +155,13 @@ def score_title(name: str, k: int | None) -> str:
 
 def errors_words(totals: Mapping[str, int]) -> str:
     """Return ``72 errors are in no mean``. Errors of the judge are only left out of the judge's means."""
-    return _left_out(totals, count(totals["num_errors"], "error"), " ")
+    return _say("left_out", totals, count(totals["num_errors"], "error"), " ")
 
 
 def warning_words(totals: Mapping[str, int]) -> str:
     """Return the warning ``2 of 63 questions ended in errors and are in no mean``."""
     of = f"{totals['num_errors']:,} of {count(totals['num_questions'], 'question')}"
-    return _left_out(totals, f"{of} ended in errors", " and ")
-
-
-def _left_out(totals: Mapping[str, int], errors: str, link: str) -> str:
-    """Return the means that leave out errors. Values measured before a judge failed are in the other means."""
-    by_judge, others = totals["judge_errors"], totals["num_errors"] - totals["judge_errors"]
-    if not by_judge:
-        return f"{errors}{link}{verb(others, 'is', 'are')} not counted in the means"
-    if others <= 0:
-        return f"{errors} of the judge{link}{verb(by_judge, 'is', 'are')} not counted in the means of the judge"
-    no_mean = f"{others:,} {verb(others, 'is', 'are')} not counted in the means"
-    of_judge = f"{by_judge:,} of the judge {verb(by_judge, 'is', 'are')} not counted in the means of the judge"
-    return f"{errors}: {no_mean}, {of_judge}"
+    return _say("left_out", totals, f"{of} ended in errors", " and ")
 
 
 def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
@@ -244,20 +235,7 @@ def first_errors(result: RunResult) -> list[str]:
 
 def judge_words(result: RunResult) -> str:
     """Return the judge with its numbers of verdicts, tokens and errors, or the reason that there are no verdicts."""
-    named = result.settings.get("judge", "none")
-    if result.signature.judge == "none" and named != "none":
-        return f"judge {named}: 0 judged, no response had an answer to judge"
-    if result.signature.judge == "none":
-        return "answers were not judged; use --judge openai (gpt-4o-mini; needs OPENAI_API_KEY or OPENAI_BASE_URL)"
-    totals = result.totals
-    was_paid = totals["num_judged"] > totals["cached_verdicts"]
-    tokens = count(totals["judge_tokens"], "token") if totals["judge_tokens"] or not was_paid else "no count of tokens"
-    parts = [f"judge {result.signature.judge}: {totals['num_judged']} judged, {tokens}"]
-    if totals["cached_verdicts"]:
-        parts.append(f"{count(totals['cached_verdicts'], 'verdict')} from the cache")
-    if totals["judge_errors"]:
-        parts.append(count(totals["judge_errors"], "judge error"))
-    return ", ".join(parts)
+    return _say("judge", result)
 
 
 def cost_words(result: RunResult) -> str:
@@ -270,10 +248,7 @@ def criterion_words(checked: Checked) -> str:
 
     It adds the highest reachable value if it is limited: ``not reachable (0.209 of at most 0.282)``.
     """
-    name = checked.criterion.metric
-    most = "" if checked.reachable is None else f" of at most {metric_number(name, checked.reachable)}"
-    value = "" if checked.value is None else f" ({metric_number(name, checked.value)}{most})"
-    return f"{checked.criterion}: {checked.state}{value}"
+    return _say("criterion", checked)
 
 
 def missed_words(row: Row, k: int) -> str:
@@ -357,3 +332,6 @@ def _observed_words(row: StoredRow) -> str:
         bands = count(row.coupling_gap or 0, "band")
         parts.append(f"{MINUS}{count(row.penalty, 'point')}: it claims {bands} more confidence than it earned")
     return "; ".join(parts)
+
+
+_say = speaker("run_sentences.txt")
