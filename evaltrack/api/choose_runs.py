@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evaltrack.errors import Guide, InconclusiveError, UsageError
-from evaltrack.evaluation.resume import was_killed
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import first_of
 from evaltrack.records.run import Run
@@ -103,6 +102,8 @@ def _check_newest(store: Store, experiment_id: str, golden: str | None, candidat
     """
     since = candidate.started_at if candidate else 0
     for run_id, name, journal in running_evaluations(store, experiment_id, golden, since=since):
+        from evaltrack.evaluation.resume import was_killed  # with all that a run needs
+
         if was_killed(journal):
             cure = f"resume it (evaltrack resume {run_id}), evaluate again, or name the run to compare"
             raise InconclusiveError(f"the newest run {run_id} ({shown_text(name)}) was killed; {cure}")

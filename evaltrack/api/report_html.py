@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.api.choose_runs import choose_candidate
-from evaltrack.api.compare_runs import compare_runs
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Checked
@@ -23,7 +22,7 @@ from evaltrack.report.run_json import read_summary
 from evaltrack.report.schemas.form import Mean
 from evaltrack.report.schemas.run import SummaryForm
 from evaltrack.tracking.notes import accepted_words
-from evaltrack.tracking.reader import fetch_rows, fetch_summary, named_evaluation, read_run_table
+from evaltrack.tracking.reader import fetch_rows, fetch_summary, named_evaluation, named_evaluations, read_run_table
 from evaltrack.tracking.rows import rows_of_run
 from evaltrack.tracking.rows_reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
@@ -54,6 +53,8 @@ def report_html(
         TrackingError: the store is out of reach, or a run or its artifacts are gone.
     """
     if baseline_run_id or baseline_file:
+        from evaltrack.api.compare_runs import compare_runs  # it can rerun questions, with all that a run needs
+
         comparison = compare_runs(
             run_id,
             baseline_run_id,
@@ -70,6 +71,17 @@ def report_html(
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
         rows = fetch_rows(store, run, Path(folder))
         return run_page(run, stored, rows, around_run(store, run))
+
+
+def run_ids_of(runs: Iterable[str]) -> list[str]:
+    """Return the ids of the evaluations among the runs and below parent runs, each once.
+
+    Raises:
+        UsageError: there is no such run, or it is not evaltrack's.
+        TrackingError: the store is out of reach, or a run is deleted.
+    """
+    store = connect_to_read(None)
+    return list(dict.fromkeys(each.run_id for run in runs for each in named_evaluations(store, run)))
 
 
 def around_run(store: Store, run: Run) -> Around:

@@ -6,15 +6,15 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from evaltrack.api.rank_runs import Line, leaderboard_of
 from evaltrack.api.report_html import around_run, result_of, run_page
-from evaltrack.api.run_several import Line, leaderboard_of
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.run import Run
@@ -30,17 +30,6 @@ from evaltrack.tracking.store import Store, connect_to_read
 
 WORST = 5
 """Questions of each set that are listed on the page of all runs."""
-
-
-def run_ids_of(runs: Iterable[str]) -> list[str]:
-    """Return the ids of the evaluations among the runs and below parent runs, each once.
-
-    Raises:
-        UsageError: there is no such run, or it is not evaltrack's.
-        TrackingError: the store is out of reach, or a run is deleted.
-    """
-    store = connect_to_read(None)
-    return list(dict.fromkeys(each.run_id for run in runs for each in named_evaluations(store, run)))
 
 
 def report_sets(

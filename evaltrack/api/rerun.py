@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evaltrack.api.local_commands import command_to_repeat
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.reruns import Answer
 from evaltrack.errors import TrackingError, UsageError
-from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.settings import Command
 from evaltrack.metrics.aggregate import Ledger
 from evaltrack.records import Row
@@ -23,6 +23,9 @@ from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.system.files import content_digest
 from evaltrack.tracking.reader import earlier_evaluations, read_rows
 from evaltrack.tracking.store import Store
+
+if TYPE_CHECKING:
+    from evaltrack.evaluation.plan import Plan
 
 REPLAYS = 100
 """Trial numbers reserved for the replays of `evaltrack.api.judges`."""
@@ -150,6 +153,8 @@ class CandidateRerunner:
 
     def _open(self) -> tuple[Plan, asyncio.Runner]:
         """Return the plan, opened once, because starting a target may take longer than asking it."""
+        from evaltrack.evaluation.plan import planned  # most comparisons rerun nothing
+
         if self._opened is None:
             command, runner = self.command, self.resources.enter_context(asyncio.Runner())
             # Own scores do not decide whether a question passes, and reruns are made on this machine.

@@ -60,8 +60,8 @@ class GoldenReview:
 
         Args:
             path: A `.jsonl` or `.json` golden set.
-            corpus: Folder of its pages; None takes the chunks of the first `bm25:` target, else
-                `corpus/NAME` next to the file.
+            corpus: Folder of its pages; None takes the chunks of the first `bm25:` target, else what `lint_golden`
+                takes.
             targets: Targets as in `run_eval`; BM25 over the corpus is always one of the retrievers.
             k: The number of chunks of each retriever that are shown.
             by: The reviewer's name; empty takes the login name.

@@ -39,8 +39,7 @@ def report(runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: 
     The pages work offline. `run` and `compare` log the same pages as artifacts. Exits 0 whatever the verdict:
     `evaltrack compare` is the gate.
     """
-    from evaltrack.api.report_html import report_html
-    from evaltrack.api.report_sets import report_sets, run_ids_of
+    from evaltrack.api.report_html import report_html, run_ids_of
     from evaltrack.report.escaping import without_any_commands
     from evaltrack.system.files import check_result_file, write_result_file
 
@@ -48,6 +47,8 @@ def report(runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: 
         check_result_file(Path(output_file), reads=[baseline])
     ids = run_ids_of(runs)
     if len(ids) > 1:
+        from evaltrack.api.report_sets import report_sets
+
         _check_several(baseline_run, baseline, output_file)
         _print_written(report_sets(ids, output_file))
         return

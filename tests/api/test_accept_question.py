@@ -153,13 +153,15 @@ def fell(stored: Stored, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> tup
 
 
 def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
-    store_uri: str, fell: tuple[RunResult, RunResult]
+    store_uri: str, fell: tuple[RunResult, RunResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Every rendering says who accepted it, and why."""
     before, after = fell
     none = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
     said = ["2 questions broke, 0 were fixed; 0 allowed"]
     assert (reasons(none)[:1], none.reruns.why_not) == (said, "recorded answers cannot be rerun")
-    accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri)
+    monkeypatch.setenv("LOGNAME", "ada")
+    day = accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri).at[:10]
     one = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
     assert one.verdict == "regression"
     assert reasons(one)[0] == "1 question broke, 0 were fixed; 0 allowed; 1 accepted"
@@ -174,29 +176,14 @@ def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
     assert both.loss_p == one.loss_p == 0.25
     rate = {metric.name: metric for metric in both.metrics}["pass_rate"]
     assert (rate.baseline, rate.candidate) == (1, pytest.approx(1 / 3))
+    words = {"a": f"accepted by ada, {day}: The pilot answered it.", "b": f"accepted by ada, {day}"}
+    assert {flip["id"]: flip["accepted"] for flip in comparison_json(both)["flips"]} == words
+    shown = comparison_text(both, 200)
+    assert f"- a (small) broke: same sources, different answer [{words['a']}]" in shown
+    assert f"[{words['b']}]" in shown
+    assert words["a"] in comparison_markdown(both).replace("\\", "")
     strict = compare_runs(after.run_id, before.run_id, max_drop=["pass_rate=0"], tracking_uri=store_uri)
     assert strict.verdict == "regression"
-
-
-def test_every_rendering_says_who_accepted_it_and_why(
-    store_uri: str, fell: tuple[RunResult, RunResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, after = fell
-    monkeypatch.setenv("LOGNAME", "ada")
-    day = accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri).at[:10]
-    accept_question(after.run_id, "b", tracking_uri=store_uri)
-    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
-    said = {"a": f"accepted by ada, {day}: The pilot answered it.", "b": f"accepted by ada, {day}"}
-    shown = comparison_text(made, 200)
-    assert f"- a (small) broke: same sources, different answer [{said['a']}]" in shown
-    assert f"[{said['b']}]" in shown
-    page = comparison_markdown(made).replace("\\", "")
-    assert said["a"] in page
-    flips = {flip["id"]: flip for flip in comparison_json(made)["flips"]}
-    assert {key: flip["accepted"] for key, flip in flips.items()} == said
-    assert {flip["counts"] for flip in flips.values()} == {False}
-    kept = mlflow.artifacts.load_dict(f"runs:/{after.run_id}/comparison.json")
-    assert kept["flips"][0]["accepted"] == said["a"]
 
 
 def test_what_was_accepted_of_the_baseline_says_nothing_of_the_candidate(

@@ -13,9 +13,8 @@ import pytest
 from evaltrack import open_golden
 from evaltrack.api.draft_by_model import draft_by_model
 from evaltrack.cli import _run
-from evaltrack.errors import EXIT_INTERRUPTED, UsageError
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, UsageError
 from evaltrack.golden.corpus import read_corpus
-from evaltrack.judges.server import QuotaError
 from tests.conftest import Serve
 from tests.in_process import same_signals
 from tests.openai_behaviours import Behaviour, Reply, Usage, failure, quota, script
@@ -71,10 +70,12 @@ def pages(tmp_path: Path) -> Path:
 
 
 def test_drafts_hold(tmp_path: Path, pages: Path, serve: Serve) -> None:
-    serve(proposer())
+    server = serve(proposer())
     seen: list[tuple[int, int]] = []
     made = draft_by_model(
-        tmp_path / "set.jsonl", pages, "m", number=3, negatives=1, on_progress=lambda *now: seen.append(now)
+        *(tmp_path / "set.jsonl", pages, "m"),
+        **{"number": 3, "negatives": 1, "categories": ["x", "y"]},
+        on_progress=lambda *now: seen.append(now),
     )
     chunks = {chunk.id: chunk for chunk in read_corpus(pages)}
     assert len(made.questions) == 4
@@ -91,6 +92,8 @@ def test_drafts_hold(tmp_path: Path, pages: Path, serve: Serve) -> None:
     assert made.usage is not None
     assert (made.usage.prompt_tokens, made.usage.completion_tokens) == (400, 80)
     assert list(open_golden(tmp_path / "set.jsonl", drafts=True)) == made.questions
+    assert sorted(str(question.category) for question in made.questions) == ["x", "x", "x", "y"]  # in turn
+    assert any("Category of the question: y" in text for body in server.bodies for text in text_of(body, "user"))
 
 
 def test_the_same_call_again_goes_on_where_it_was(tmp_path: Path, pages: Path, serve: Serve) -> None:
@@ -188,40 +191,30 @@ def test_documents_are_data(tmp_path: Path, pages: Path, serve: Serve) -> None:
     assert user.count("</source-") == 1
 
 
-def test_categories_are_given_in_turn(tmp_path: Path, pages: Path, serve: Serve) -> None:
-    server = serve(proposer())
-    made = draft_by_model(tmp_path / "a.jsonl", pages, "m", number=4, negatives=0, categories=["x", "y"])
-    assert sorted(str(question.category) for question in made.questions) == ["x", "x", "y", "y"]
-    assert any("Category of the question: y" in text for body in server.bodies for text in text_of(body, "user"))
-    made = draft_by_model(tmp_path / "b.jsonl", pages, "m", number=1, negatives=0)
-    assert made.questions[0].category is None
-
-
-def test_a_quota_that_ends_keeps_what_is_done(
-    tmp_path: Path, pages: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("is_interrupted", "code", "said"),
+    [
+        (True, EXIT_INTERRUPTED, "2 proposals were made; the valid ones are in"),
+        (False, EXIT_INCONCLUSIVE, "quota"),
+    ],
+)
+def test_ctrl_c_and_the_end_of_a_quota_keep_what_is_done(
+    tmp_path: Path,
+    pages: Path,
+    serve: Serve,
+    capsys: pytest.CaptureFixture[str],
+    is_interrupted: bool,
+    code: int,
+    said: str,
 ) -> None:
-    monkeypatch.setattr("evaltrack.api.draft_by_model.CONCURRENCY", 1)
-    once = script(Reply("unused"))
+    ended = threading.Event()
 
     def behave(request: Json, call: int) -> Reply:
-        return proposer()(request, call) if len(server.bodies) <= 2 else quota()(request, call)
-
-    server = serve(once)
-    server.behaviour = behave
-    with pytest.raises(QuotaError):
-        draft_by_model(tmp_path / "set.jsonl", pages, "m", number=4, negatives=0)
-    assert len(open_golden(tmp_path / "set.jsonl", drafts=True)) == 2
-
-
-def test_ctrl_c_keeps_what_is_done(
-    tmp_path: Path, pages: Path, serve: Serve, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pressed = threading.Event()
-
-    def behave(request: Json, call: int) -> Reply:
-        if len(server.bodies) <= 2 or pressed.is_set():
+        if len(server.bodies) <= 2 or ended.is_set():
             return proposer()(request, call)
-        pressed.set()
+        if not is_interrupted:
+            return quota()(request, call)
+        ended.set()
         threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
         return Reply("{}", latency=30)
 
@@ -231,9 +224,10 @@ def test_ctrl_c_keeps_what_is_done(
     command = ["golden", "draft", golden, "--corpus", str(pages), "--model", "m", "--number", "4", "--negatives", "0"]
     with same_signals(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("evaltrack.api.draft_by_model.CONCURRENCY", 1)
-        assert _run(command) == EXIT_INTERRUPTED
-    assert "2 proposals were made; the valid ones are in" in capsys.readouterr().err
+        assert _run(command) == code
+    assert said in capsys.readouterr().err
     assert len(open_golden(golden, drafts=True)) == 2
+    ended.set()
     assert _run(command) == 0
     assert "had 2 drafts of this model before" in capsys.readouterr().err
     assert len(open_golden(golden, drafts=True)) == 4
@@ -270,8 +264,6 @@ def test_a_server_that_does_not_answer_is_no_success(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setattr("evaltrack.api.draft_by_model.CONCURRENCY", 2)
     monkeypatch.setattr("evaltrack.judges.client.ATTEMPTS", 1)
-    for name in ("a", "b", "c"):
-        (pages / f"{name}.md").write_text((pages / "air.md").read_text())
     command = ["golden", "draft", str(tmp_path / "set.jsonl"), "--corpus", str(pages), "--model", "m"]
     assert _run([*command, "--number", number, "--negatives", "0"]) == code
     assert "All connection attempts failed" in capsys.readouterr().err

@@ -5,7 +5,8 @@ from pathlib import Path
 import mlflow
 import pytest
 
-from evaltrack.api.report_sets import WORST, report_sets, run_ids_of
+from evaltrack.api.report_html import run_ids_of
+from evaltrack.api.report_sets import WORST, report_sets
 from evaltrack.api.run_several import run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import InconclusiveError, UsageError

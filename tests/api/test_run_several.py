@@ -12,7 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from evaltrack import compare_runs, run_eval, run_sweep, set_baseline
-from evaltrack.api.report_sets import report_sets, run_ids_of
+from evaltrack.api.report_html import run_ids_of
+from evaltrack.api.report_sets import report_sets
 from evaltrack.api.run_several import check_sweep, run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, TrackingError, UsageError
@@ -164,21 +165,6 @@ def test_a_stop_in_the_second_set_leaves_the_first_finished(store_uri: str, path
     assert run_ids_of([parent.info.run_id]) == [by_name["one"].info.run_id, result.run_id]  # for its report
 
 
-def test_a_set_of_which_nothing_is_measured_stops_no_other(
-    store_uri: str, paths: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails_in_two(question: str) -> list[str]:
-        if question.startswith("two"):
-            raise ValueError("down")
-        return target(question)
-
-    sets = run_sets(paths, target=fails_in_two, traces="off")
-    assert [result.status for result in sets.results] == ["FINISHED", "FAILED", "FINISHED"]
-    assert (sets.success, sets.status, run_of(sets.run_id).info.status) == (False, "FAILED", "FAILED")
-    note = run_of(sets.run_id).data.tags["mlflow.note.content"]
-    assert "| two | 3 | – | – | – | 3 | FAILED |" in note
-
-
 def test_a_store_that_loses_a_run_ends_it(store_uri: str, paths: list[Path]) -> None:
     def deleting(question: str) -> list[str]:
         if question == "two 2":
@@ -214,6 +200,10 @@ def test_one_table_and_the_worst_exit_code(
     answers.write_text('{"id": 0, "answer": "yes"}\n')
     assert _run(words) == 3
     assert "two: nothing could be measured: 2 of 3 questions ended in errors" in capsys.readouterr().err
+    parent = next(each for each in all_runs() if "mlflow.parentRunId" not in each.data.tags)  # the newest
+    assert parent.info.status == "FAILED"
+    assert "| two | 3 | – | – | – | 2 | FAILED |" in parent.data.tags["mlflow.note.content"]
+    assert "| three | 3 | 100.0 % |" in parent.data.tags["mlflow.note.content"]
     (tmp_path / "one_responses/strong.jsonl").write_text('{"id": 0, "sources": ["x"]}\n')
     assert _run([*words, "--require", "mrr>0.5"]) == 1
 

@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_json_goes_to_stdout_and_nothing_else_does(store_uri: str, folder: Path) -> None:
+def test_the_result_goes_to_stdout_and_nothing_else_does(store_uri: str, folder: Path) -> None:
     words = ("run", "two.jsonl", "-t", "python:loud:ask", "--output", "json")
     ended = evaltrack(*words, cwd=folder, env={"MLFLOW_TRACKING_URI": store_uri})
     printed = json.loads(ended.stdout)
@@ -57,15 +57,13 @@ def test_json_goes_to_stdout_and_nothing_else_does(store_uri: str, folder: Path)
     assert {"id", "domain", "passed", "error", "recall_at_k", "answer", "sources"} <= set(printed["rows"][0])
     assert printed["rows"][1]["unmeasured"]["recall_at_k"] == "the question is a negative"
     assert "asked" in ended.stderr
-
-
-def test_the_table_has_no_colours_off_a_terminal(store_uri: str, folder: Path) -> None:
-    words = ("run", "good.jsonl", "-k", "3", "-t", "python:loud:ask")
-    ended = evaltrack(*words, cwd=folder, env={"MLFLOW_TRACKING_URI": store_uri})
-    assert ended.returncode == 0
-    assert "\x1b" not in ended.stdout + ended.stderr
-    assert "Recall@3" in ended.stdout
-    assert "to see it: evaltrack ui\n" in ended.stdout
+    table = evaltrack(*words[:-2], "-k", "3", cwd=folder, env={"MLFLOW_TRACKING_URI": store_uri})
+    assert (table.returncode, "Recall@3" in table.stdout, "to see it: evaltrack ui\n" in table.stdout) == (
+        0,
+        True,
+        True,
+    )
+    assert "\x1b" not in table.stdout + table.stderr
 
 
 @pytest.mark.parametrize(
@@ -169,44 +167,27 @@ def test_a_shell_completes_commands_and_options(
         assert f"plain,{expected}" in capsys.readouterr().out.splitlines()
 
 
-def test_doctor_tells_whether_mlflow_can_be_written_to(
-    store_uri: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_doctor_tells_whether_mlflow_can_be_written_to_and_of_a_package_of_the_same_name(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    about = tmp_path / "site/evaltrack-2.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: evaltrack\nVersion: 2.0\n")
+    (about / "entry_points.txt").write_text("[mlflow.app]\nevaltrack = evaltrack.ui.app:a\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
     assert _run(["doctor"]) == 0
     said = capsys.readouterr().out
     assert "models: neither OPENAI_API_KEY nor OPENAI_BASE_URL is set" in said
     assert "tokens: counted with o200k_base, offline" in said
     assert f"MLflow store: {store_uri}, experiment Default, can be written to" in said
+    (about / "entry_points.txt").write_text("[console_scripts]\nevaltrack = evaltrack.main:app\n")
+    assert _run(["doctor"]) == 3
+    said = capsys.readouterr().out
+    assert "evaltrack 2.0 of another project is installed" in said
+    assert "pip uninstall -y evaltrack mlflow-evaltrack" in said
     mlflow.set_tracking_uri("http://127.0.0.1:9")
     assert _run(["doctor"]) == 3
     assert "does not answer" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("entry_points", "code"),
-    [
-        ("[console_scripts]\nevaltrack = evaltrack.main:app\n", 3),
-        ("[mlflow.app]\nevaltrack = evaltrack.ui.app:a\n", 0),
-    ],
-)
-def test_doctor_tells_of_a_package_of_the_same_name(
-    store_uri: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    entry_points: str,
-    code: int,
-) -> None:
-    about = tmp_path / "site/evaltrack-2.0.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: evaltrack\nVersion: 2.0\n")
-    (about / "entry_points.txt").write_text(entry_points)
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    assert _run(["doctor"]) == code
-    said = capsys.readouterr().out
-    assert ("evaltrack 2.0 of another project is installed" in said) == bool(code)
-    assert ("pip uninstall -y evaltrack mlflow-evaltrack" in said) == bool(code)
-    assert "can be written to" in said
 
 
 def code(*arguments: str | Path) -> int:

@@ -78,29 +78,19 @@ def test_a_setting_that_cannot_be_used(tmp_path: Path, words: str, message: str)
         ("[run]\ndemo = 1\n", "[run] demo is 1; write true or false"),
         ("[run]\noutput = [1]\n", "[run] output is a list; write a text"),
         ("[run]\noutput = true\n", "[run] output is true; write a text"),
-    ],
-)
-def test_an_option_in_the_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "gate.toml").write_text(text)
-    for words, env in ((("--config", "gate.toml"), {}), ((), {"EVALTRACK_CONFIG": "gate.toml"})):
-        ended = called(*words, "run", "none.jsonl", cwd=tmp_path, env=env)
-        assert (ended.returncode, ended.stderr) == (2, f"Error: gate.toml: {message}\n")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("lint = 5\n", "[golden] lint is not a table; write its options under [golden.lint]"),
+        ("[golden]\nlint = 5\n", "[golden] lint is not a table; write its options under [golden.lint]"),
         ("[golden.lnt]\nstrict = true\n", "[golden] has no command `lnt`; did you mean `lint`?"),
         ("[golden.lint]\nstrikt = true\n", "[golden.lint] has no option `strikt`; did you mean `strict`?"),
         ("[golden.review]\nno-open = 1\n", "[golden.review] no_open is 1; write true or false"),
         ("[golden.review]\nk = 3.5\n", "[golden.review] k is 3.5; write a whole number"),
     ],
 )
-def test_tables_below_a_group_are_checked(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "evaltrack.toml").write_text("[golden]\n" * (text[0] != "[") + text)
-    ended = called("golden", "lint", "none.jsonl", cwd=tmp_path)
-    assert (ended.returncode, ended.stderr) == (2, f"Error: evaltrack.toml: {message}\n")
+def test_an_option_in_the_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "gate.toml").write_text(text)
+    for words, env in ((("--config", "gate.toml"), {}), ((), {"EVALTRACK_CONFIG": "gate.toml"})):
+        command = ("golden", "lint") if "golden" in text else ("run",)
+        ended = called(*words, *command, "none.jsonl", cwd=tmp_path, env=env)
+        assert (ended.returncode, ended.stderr) == (2, f"Error: gate.toml: {message}\n")
 
 
 def test_one_value_of_an_option_that_is_repeated(tmp_path: Path) -> None:
