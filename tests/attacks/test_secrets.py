@@ -12,13 +12,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import mlflow
 import pytest
 
 from evaltrack import run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
+from evaltrack.privacy.redaction import check_names
 from evaltrack.records import Response, Source
-from tests.files import data
+from evaltrack.tracking.server_retries import reason
+from evaltrack.tracking.store import Store
+from tests.files import data, put
 from tests.key_forms import keys
 
 KEY = keys()["GitHub personal"][1]
@@ -26,10 +30,11 @@ PASSWORD = "correct9horse"
 HEADER = "t0p-secret/value"
 
 
-def golden(folder: Path, **fields: Any) -> Path:
-    path = folder / "small.jsonl"
-    path.write_text(json.dumps({"id": 1, "question": "How?", "expected_chunks": ["a"], **fields}) + "\n")
-    return path
+def golden(folder: Path, *more: dict[str, Any], **fields: Any) -> Path:
+    return put(folder / "small.jsonl", [{"id": 1, "question": "How?", "expected_chunks": ["a"], **fields}, *more])
+
+
+FAILS = {"id": 2, "question": "Fail", "expected_chunks": ["a"]}
 
 
 def everything(folder: Path) -> str:
@@ -74,46 +79,32 @@ def echo() -> Iterator[str]:
     server.server_close()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *data("attacks.json")["secret_arguments"],
-        ["-t", "https://127.0.0.1:9/" + KEY],
-        ["-t", f"nothing:{KEY}"],
-        ["-t", "http://127.0.0.1:9/", "--target-option", f"body={{q: question, key: '{KEY}'}}"],
-        ["-t", "http://127.0.0.1:9/", "--target-option", f"{KEY}=answer"],
-        ["-t", "http://127.0.0.1:9/", "--target-option", KEY],
-        ["--run-name", f"with {KEY}"],
-        ["--experiment", f"with {KEY}"],
-        ["--judge", f"recorded:{KEY}.jsonl"],
-        ["--judge", f"openai:{KEY}"],
-        ["--require", KEY],
-        ["--set", f"evaluation_json={KEY}.json"],
-    ],
-    ids=" ".join,
-)
+BODY = ["-t", "http://127.0.0.1:9/", "--target-option"]
+REFUSED = [["-t", f"{target}{KEY}"] for target in ("https://127.0.0.1:9/", "nothing:")]
+REFUSED += [[*BODY, option] for option in (f"body={{q: question, key: '{KEY}'}}", f"{KEY}=answer", KEY)]
+REFUSED += [["--run-name", f"with {KEY}"], ["--experiment", f"with {KEY}"], ["--require", KEY]]
+REFUSED += [
+    ["--judge", f"recorded:{KEY}.jsonl"],
+    ["--judge", f"openai:{KEY}"],
+    ["--set", f"evaluation_json={KEY}.json"],
+]
+
+
+@pytest.mark.parametrize("arguments", [*data("attacks.json")["secret_arguments"], *REFUSED, []], ids=" ".join)
 def test_a_secret_in_a_name_or_setting_is_refused(
     arguments: list[str], store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Without arguments it is in the path of the golden set."""
     target = [] if "-t" in arguments else ["-t", "command:echo {question}"]
+    folder = tmp_path if arguments else tmp_path / KEY
 
-    assert _run(["run", str(golden(tmp_path)), *target, *arguments]) == 2
+    assert _run(["run", str(golden(folder)), *target, *arguments]) == 2
 
     said = "".join(capsys.readouterr())
-    assert KEY not in said
-    assert PASSWORD not in said
-    assert "environment" in said or "NAME=VALUE" in said
-    assert KEY not in everything(tmp_path)
-    assert PASSWORD not in everything(tmp_path)
-
-
-def test_a_secret_in_the_path_of_a_golden_set_is_refused(
-    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / KEY
-    folder.mkdir()
-    assert _run(["run", str(golden(folder)), "-t", "command:echo {question}"]) == 2
-    assert KEY not in "".join(capsys.readouterr())
+    assert not arguments or "environment" in said or "NAME=VALUE" in said
+    for text in (said, everything(tmp_path)):
+        assert KEY not in text
+        assert PASSWORD not in text
 
 
 @pytest.mark.parametrize("target", ["command:echo --max-tokens 500 {question}", "command:echo --token-limit=8k {id}"])
@@ -121,24 +112,16 @@ def test_settings_that_only_sound_like_secrets_are_taken(target: str, store_uri:
     assert run_eval(golden(tmp_path), target=target).totals["num_errors"] == 1  # an echo is no JSON
 
 
-def test_values_of_queries_are_not_shown_by_doctor(
+def test_values_of_queries_are_in_no_output_hint_and_link(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"mysql+nothing://db.invalid/mlflow?password={PASSWORD}")
     monkeypatch.setenv("OPENAI_BASE_URL", f"https://host.invalid/v1?sig={PASSWORD}")
-
     assert _run(["doctor"]) == 3
-
     said = "".join(capsys.readouterr())
     assert PASSWORD not in said
     assert "https://host.invalid/v1?sig=***" in said
     assert "mlflow?password=***" in said
-
-
-def test_values_of_queries_are_in_no_hint_and_no_link() -> None:
-    from evaltrack.tracking.server_retries import reason
-    from evaltrack.tracking.store import Store
-
     for uri in (f"postgresql://h/db?password={PASSWORD}", f"https://host/api?sig={PASSWORD}"):
         store = Store(uri, None)  # type: ignore[arg-type]
         assert PASSWORD not in f"{store.shown} {store.ui} {store.serve_command} {store.run_link('1', '2')}"
@@ -177,8 +160,7 @@ def test_headers_that_a_server_sends_back_are_masked(
 ) -> None:
     monkeypatch.setenv("MY_HEADER", HEADER)
     monkeypatch.setenv("MY_LOGIN", "Ym9iOnBhc3N3MHJk")
-    path = golden(tmp_path)
-    path.write_text(path.read_text() + '{"id": 2, "question": "Fail", "expected_chunks": ["a"]}\n')
+    path = golden(tmp_path, FAILS)
     options = {"header.X-Service": "MY_HEADER", "header.Authorization": "Basic MY_LOGIN"}
 
     result = run_eval(path, target=echo, target_options=options)
@@ -197,14 +179,13 @@ def test_what_a_program_says_of_its_environment_is_masked(
 ) -> None:
     monkeypatch.setenv("SERVICE_TOKEN", HEADER)
     monkeypatch.setenv("SERVICE_NAME", "search-service-7")
-    program = tmp_path / "program.py"
-    program.write_text(
+    program = put(
+        tmp_path / "program.py",
         "import json, os, sys\n"
         "said = os.environ['SERVICE_TOKEN'] + ' for ' + os.environ['SERVICE_NAME']\n"
-        "print(json.dumps({'answer': said, 'sources': []})) if sys.argv[1] == '1' else sys.exit(said)\n"
+        "print(json.dumps({'answer': said, 'sources': []})) if sys.argv[1] == '1' else sys.exit(said)\n",
     )
-    path = golden(tmp_path)
-    path.write_text(path.read_text() + '{"id": 2, "question": "Fail", "expected_chunks": ["a"]}\n')
+    path = golden(tmp_path, FAILS)
 
     result = run_eval(path, target=f"command:{sys.executable} {program} {{id}}")
 
@@ -214,8 +195,6 @@ def test_what_a_program_says_of_its_environment_is_masked(
 
 
 def test_patterns_of_redact_are_logged_as_a_digest(store_uri: str, tmp_path: Path) -> None:
-    import mlflow
-
     def logged(*patterns: str) -> str:
         run = run_eval(golden(tmp_path), target=lambda question, k: ["a"], redact=patterns)
         params: dict[str, str] = mlflow.MlflowClient().get_run(run.run_id).data.params
@@ -265,7 +244,11 @@ def test_a_judge_sees_nothing_secret_and_its_words_are_redacted(
     (tmp_path / "own_judge.py").unlink()
     (row,) = result.rows
     assert "it repeats [redacted]" in json.dumps(row, default=str)
-    assert KEY not in everything(tmp_path / "store") + everything(tmp_path / "state")
+    assert KEY not in kept(tmp_path)
+
+
+def kept(folder: Path) -> str:
+    return everything(folder / "store") + everything(folder / "state")
 
 
 @pytest.mark.parametrize("setting", ["param", "tag", "note"])
@@ -273,26 +256,20 @@ def test_no_setting_that_is_logged_may_hold_a_key(store_uri: str, tmp_path: Path
     told: Any = {"x": f"it is {KEY}"} if setting in ("param", "tag") else f"it is {KEY}"
     with pytest.raises(UsageError, match=f"(?s)`{setting}") as caught:
         run_eval(golden(tmp_path), target=lambda _: "a", tracking_uri=store_uri, **{setting: told})
-    assert KEY not in str(caught.value)
-    assert KEY not in everything(tmp_path / "store") + everything(tmp_path / "state")
+    assert KEY not in str(caught.value) + kept(tmp_path)
 
 
-def test_the_model_that_a_target_names_is_redacted(store_uri: str, tmp_path: Path) -> None:
-    run_eval(golden(tmp_path), target=lambda _: {"answer": "a", "model": f"m {KEY}"}, tracking_uri=store_uri)
-    assert KEY not in everything(tmp_path / "store") + everything(tmp_path / "state")
-
-
-def test_no_part_of_a_key_is_left_where_a_message_is_cut(store_uri: str, tmp_path: Path) -> None:
+def test_keys_in_the_name_of_a_model_and_in_a_message_that_is_cut_are_redacted(store_uri: str, tmp_path: Path) -> None:
     def target(question: str, k: int) -> Response:
         raise OSError("x" * 1970 + " " + KEY)
 
+    run_eval(golden(tmp_path), target=lambda _: {"answer": "a", "model": f"m {KEY}"}, tracking_uri=store_uri)
+    assert KEY not in kept(tmp_path)
     (row,) = run_eval(golden(tmp_path), target=target).rows
     assert KEY[:6] not in json.dumps(row, default=str)
 
 
-def test_settings_of_headers_name_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evaltrack.privacy.redaction import check_names
-
+def test_settings_of_headers_name_the_environment() -> None:
     for told in ("header.Authorization=Bearer MY_TOKEN_VARIABLE", "header.X-Api-Key=MY_API_KEY", "answer=data.token"):
         check_names([("a --target-option", told)])
     assert "MY_TOKEN_VARIABLE" not in os.environ
