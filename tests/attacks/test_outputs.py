@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from evaltrack.errors import UsageError
 from tests import warm
 from tests.api.test_evaluate import golden
 from tests.cli.test_commands import code
+from tests.files import put
 from tests.small_targets import good, worse
 
 NUMBERS = {"stdout": 1, "stderr": 2}
@@ -34,10 +34,8 @@ def ended(folder: Path, around: str, *words: str | Path) -> subprocess.Completed
 
 
 def recorded(folder: Path, *sources: str) -> str:
-    path = folder / "responses.jsonl"
-    ids = ("007", "b", "c", *range(200))
-    path.write_text("".join(json.dumps({"id": each, "sources": sources}) + "\n" for each in ids))
-    return f"recorded:{path}"
+    lines = ({"id": each, "sources": sources} for each in ("007", "b", "c", *range(200)))
+    return f"recorded:{put(folder / 'responses.jsonl', lines)}"
 
 
 def became(how: str, *names: str) -> str:
@@ -64,16 +62,12 @@ def test_a_run_exits_by_its_verdict_whatever_becomes_of_its_output(
 @full
 @pytest.mark.parametrize("how", [CLOSED, FULL], ids=["closed", "full"])
 def test_wrong_usage_is_2_though_nobody_can_be_told(tmp_path: Path, how: str) -> None:
+    """Output that is nowhere else is lost."""
     assert ended(tmp_path, became(how, "stderr"), "run", "nothing.jsonl").returncode == 2
     assert ended(tmp_path, became(how, "stdout", "stderr"), "run", "--unknown").returncode == 2
-
-
-@full
-def test_what_is_nowhere_else_is_lost(tmp_path: Path) -> None:
-    lost = ended(tmp_path, became(FULL, "stdout"), "rubric")
-    assert (lost.returncode, lost.stderr) == (3, f"{SAID}No space left on device; the rest of the output is lost\n")
-    closed = ended(tmp_path, became(CLOSED, "stdout"), "rubric")
-    assert (closed.returncode, closed.stderr) == (3, f"{SAID}it is closed; the rest of the output is lost\n")
+    why = "it is closed" if how == CLOSED else "No space left on device"
+    lost = ended(tmp_path, became(how, "stdout"), "rubric")
+    assert (lost.returncode, lost.stderr) == (3, f"{SAID}{why}; the rest of the output is lost\n")
 
 
 def test_no_file_takes_the_place_of_a_closed_output(tmp_path: Path) -> None:
@@ -89,28 +83,23 @@ def test_a_verdict_holds_on_a_full_disk(
 ) -> None:
     path = golden(tmp_path)
     was, now = (run_eval(path, target=ask, tracking_uri=store_uri, traces="off").run_id for ask in (good, worse))
-    with Path("/dev/full").open("w") as disk:
-        monkeypatch.setattr(sys, "stdout", disk)
-        assert code("compare", now, "--baseline-run", was, "--gate", "seed", "--output", output) == 1
-        assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; the result is in MLflow run {now}\n")
-    with Path("/dev/full").open("w") as disk:
-        monkeypatch.setattr(sys, "stdout", disk)
-        assert code("golden", "lint", path) == 3, "it would be 0"
-        assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; the rest of the output is lost\n")
+    compared = ("compare", now, "--baseline-run", was, "--gate", "seed", "--output", output)
+    where, lost = f"the result is in MLflow run {now}", "the rest of the output is lost"
+    for words, exit_code, rest in ((compared, 1, where), (("golden", "lint", path), 3, lost)):
+        with Path("/dev/full").open("w") as disk:
+            monkeypatch.setattr(sys, "stdout", disk)
+            assert code(*words) == exit_code
+            assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; {rest}\n")
+
+
+CUT = {"full": (FULL, "stdout", 3), "no reader": (UNREAD, "stdout", 0), "closed": (CLOSED, "stdout", 0)}
+CUT["full stderr"] = (FULL, "stderr", 0)
 
 
 @full
-@pytest.mark.parametrize(
-    ("around", "expected"),
-    [
-        (became(FULL, "stdout"), 3),
-        (became(UNREAD, "stdout"), 0),
-        (became(CLOSED, "stdout"), 0),
-        (became(FULL, "stderr"), 0),
-    ],
-    ids=["full", "no reader", "closed", "full stderr"],
-)
-def test_a_result_that_is_cut_is_no_success(store_uri: str, tmp_path: Path, around: str, expected: int) -> None:
+@pytest.mark.parametrize(("how", "name", "expected"), CUT.values(), ids=CUT)
+def test_a_result_that_is_cut_is_no_success(store_uri: str, tmp_path: Path, how: str, name: str, expected: int) -> None:
+    around = became(how, name)
     words = ("run", golden(tmp_path), "-t", recorded(tmp_path, "a"), "--traces", "off", "--output", "json")
     process = ended(Path.cwd(), around, *words)
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
@@ -128,25 +117,23 @@ def test_a_result_that_is_cut_is_no_success(store_uri: str, tmp_path: Path, arou
 def test_no_file_that_a_run_reads_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str) -> None:
     monkeypatch.chdir(tmp_path)
     held = {
-        "gold.jsonl": '{"id": 1, "question": "a?", "expected_chunks": ["a"], "expected_answer": "a"}\n',
-        "answers.jsonl": '{"id": 1, "answer": "a", "sources": ["a"]}\n',
-        "verdicts.jsonl": '{"id": 1, "overall_score": 1}\n',
-        "schema.json": "{}",
+        **{"schema.json": {}, "verdicts.jsonl": [{"id": 1, "overall_score": 1}]},
+        "gold.jsonl": [{"id": 1, "question": "a?", "expected_chunks": ["a"], "expected_answer": "a"}],
+        "answers.jsonl": [{"id": 1, "answer": "a", "sources": ["a"]}],
     }
-    for name, text in held.items():
-        Path(name).write_text(text)
+    before = {name: put(Path(name), content).read_text() for name, content in held.items()}
     Path("link.json").symlink_to(read)
     named = {"judge": "recorded:verdicts.jsonl", "scores": "json_schema:schema.json"}
     for name in (read, "link.json", f"missing/../{read}"):
         with pytest.raises(UsageError, match=r"is read here, and would be written over; name another file"):
             run_eval("gold.jsonl", target="recorded:answers.jsonl", evaluation_json=name, progress=False, **named)
-    assert {name: Path(name).read_text() for name in held} == held
+    assert {name: Path(name).read_text() for name in held} == before
 
 
 @pytest.mark.parametrize("name", ["app.py", "mlflow.db"])
 def test_no_code_and_no_database_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("gold.jsonl").write_text('{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n')
+    put(Path("gold.jsonl"), [{"id": 1, "question": "a?", "expected_chunks": ["a"]}])
     Path(name).write_text("kept")
     with pytest.raises(UsageError, match=rf"`evaluation_json={name}`: exists and is not a .json file; name another"):
         run_eval("gold.jsonl", target=lambda _question: ["a"], evaluation_json=name, progress=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import shutil
 import stat
@@ -27,6 +26,7 @@ from tests import warm
 from tests.api.test_evaluate import golden
 from tests.attacks.test_outputs import ended, recorded
 from tests.cli.test_commands import code
+from tests.files import put
 from tests.small_targets import good, worse
 
 NEEDED = 3
@@ -40,10 +40,8 @@ def status(uri: str) -> str:
 
 
 def many(folder: Path, number: int = 12) -> Path:
-    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(number)]
-    path = folder / "many.jsonl"
-    path.write_text("\n".join(lines))
-    return path
+    lines = ({"id": i, "question": f"q {i}", "expected_chunks": ["a"]} for i in range(number))
+    return put(folder / "many.jsonl", lines)
 
 
 def found(folder: Path) -> tuple[str, ...]:
@@ -77,14 +75,6 @@ def test_any_clock(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert all(row["started_at"] >= 0 for row in result.rows)
 
 
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
-
-
 def swept(folder: Path) -> None:
     for each in folder.iterdir():
         shutil.rmtree(each) if each.is_dir() else each.unlink()
@@ -93,8 +83,10 @@ def swept(folder: Path) -> None:
 @pytest.mark.parametrize("trials", [1, 2])
 @pytest.mark.parametrize("sweep", [swept, shutil.rmtree], ids=["swept", "removed"])
 def test_temporary_files_come_back(
-    store_uri: str, tmp_path: Path, temporary: Path, sweep: Callable[[Path], None], trials: int
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweep: Callable[[Path], None], trials: int
 ) -> None:
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     target = after_some(lambda: sweep(temporary))
     result = run_eval(many(tmp_path), target=target, tracking_uri=store_uri, trials=trials, concurrency=1)
     assert (result.status, len(list(result.rows))) == ("FINISHED", 12)
@@ -113,10 +105,9 @@ def test_a_full_temporary_folder_loses_no_row(
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     target = "python:tests.small_targets:good"  # what was recorded is read again, and not kept
     common = {"tracking_uri": store_uri, "concurrency": 1, "traces": "off", "in_process": True, "target": target}
-    with pytest.raises(
-        TrackingError, match=rf"temporary folder {small_disk}/.*: No space left .* set TMPDIR"
-    ) as raised:
-        run_eval(many(tmp_path), **common, progress=Filling(small_disk))
+    full = rf"temporary folder {small_disk}/.*: No space left .* set TMPDIR"
+    with pytest.raises(TrackingError, match=full) as raised:
+        run_eval(many(tmp_path), **common, progress=Heard(lambda: fill(small_disk)))
     assert "no finished row is lost; to resume: evaltrack resume" in str(raised.value)
     del raised
     gc.collect()  # what the error holds has a file on the disk open
@@ -127,22 +118,16 @@ def test_a_full_temporary_folder_loses_no_row(
     assert "resumed: 12 of 12 stored rows kept" in resumed.notes
 
 
-class Filling(Silent):
-    def __init__(self, disk: Path) -> None:
-        self._disk, self._answered = disk, 0
-
-    def advance(self, row: Row) -> None:
-        self._answered += 1
-        if self._answered == NEEDED:
-            fill(self._disk)
-
-
 class Heard(Silent):
-    def __init__(self) -> None:
-        self.answered, self.warnings = 0, list[tuple[int, str]]()
+    """Counts answers, notes each warning with their number, and may do something after some answers."""
+
+    def __init__(self, act: Callable[[], object] = lambda: None) -> None:
+        self.answered, self.warnings, self._act = 0, list[tuple[int, str]](), act
 
     def advance(self, row: Row) -> None:
         self.answered += 1
+        if self.answered == NEEDED:
+            self._act()
 
     def warn(self, text: str) -> None:
         self.warnings.append((self.answered, text))
@@ -232,9 +217,7 @@ def test_a_working_folder_that_is_gone(store_uri: str, tmp_path: Path) -> None:
     assert (before.returncode, before.stderr[:44]) == (2, "Error: the working folder cannot be found: N")
 
     folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "leaving.py").write_text(
-        f"import shutil\ndef ask(question):\n    shutil.rmtree({str(folder)!r}, True)\n    return ['a']\n"
-    )
+    removal = f"shutil.rmtree({str(folder)!r}, True)"
+    put(folder / "leaving.py", f"import shutil\ndef ask(question):\n    {removal}\n    return ['a']\n")
     during = warm.run(("-m", "evaltrack", "run", str(many(folder)), "-t", "python:leaving:ask"), folder, env)
     assert (during.returncode, status(store_uri)) == (0, "FINISHED")

@@ -18,8 +18,10 @@ import mlflow.projects.utils
 import pytest
 
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.settings_sources import read_settings
 from tests.cli.test_ui import lines_until_ready
 from tests.conftest import REPO, evaltrack
+from tests.files import put
 from tests.mlflow_server import free_port
 
 PAGES = ("/", "/evaltrack/", "/api/2.0/mlflow/experiments/get?experiment_id=0")
@@ -123,7 +125,7 @@ STRANGER = 12345
 @pytest.mark.parametrize(("name", "table"), [("evaltrack.toml", "[run]"), ("pyproject.toml", "[tool.evaltrack.run]")])
 def test_settings_that_somebody_else_left_are_not_followed(shared: Path, name: str, table: str) -> None:
     mark = shared / "executed"
-    (shared / "set.jsonl").write_text('{"id": 1, "question": "Why?", "expected_chunks": ["a"]}\n')
+    put(shared / "set.jsonl", [{"id": 1, "question": "Why?", "expected_chunks": ["a"]}])
     (shared / name).write_text(f'{table}\ntarget = "command:touch {mark} {{question}}"\n')
     os.chown(shared / name, STRANGER, STRANGER)
 
@@ -134,29 +136,20 @@ def test_settings_that_somebody_else_left_are_not_followed(shared: Path, name: s
     assert f"{name}: belongs to another user, who does not own the folder either" in ended.stderr
 
 
-def test_a_link_that_somebody_else_left_is_not_followed(shared: Path, tmp_path: Path) -> None:
-    from evaltrack.evaluation.settings_sources import read_settings
-
-    (tmp_path / "mine.toml").write_text("[run]\nk = 3\n")
+def test_links_and_folders_of_somebody_else(shared: Path, tmp_path: Path) -> None:
+    """A link is not followed; a folder is taken as a whole, with its files."""
     link = shared / "evaltrack.toml"
-    link.symlink_to(tmp_path / "mine.toml")
+    link.symlink_to(put(tmp_path / "mine.toml", "[run]\nk = 3\n"))
     assert read_settings(shared) == {"run": {"k": 3}}
     os.chown(link, STRANGER, STRANGER, follow_symlinks=False)
     with pytest.raises(UsageError, match="belongs to another user"):
         read_settings(shared)
-
-
-def test_a_folder_of_somebody_else_is_taken_as_a_whole(shared: Path) -> None:
-    from evaltrack.evaluation.settings_sources import read_settings
-
-    (shared / "evaltrack.toml").write_text("[run]\nk = 3\n")
-    for path in (shared, shared / "evaltrack.toml"):
+    for path in (shared, tmp_path / "mine.toml"):
         os.chown(path, STRANGER, STRANGER)
     assert read_settings(shared) == {"run": {"k": 3}}
 
 
 def test_settings_of_a_folder_above_are_not_looked_for(tmp_path: Path) -> None:
-    (tmp_path / "evaltrack.toml").write_text("this is no TOML\n")
-    below = tmp_path / "below"
-    below.mkdir()
+    put(tmp_path / "evaltrack.toml", "this is no TOML\n")
+    (below := tmp_path / "below").mkdir()
     assert "no such file" in evaltrack("golden", "lint", "none.jsonl", cwd=below).stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from evaltrack.targets import open_target
 from evaltrack.targets.models import response_of
 from evaltrack.tracking.registry import plain_output, signature_form
 from tests.conftest import REPO
+from tests.files import put
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 """MLflow logs models with warnings of its own."""
@@ -56,8 +56,7 @@ def test_a_registered_model_is_evaluated(store_uri: str, tmp_path: Path) -> None
     logged = log(tmp_path, "columns", COLUMNS, registered_model_name="qa")
     client = mlflow.MlflowClient(store_uri)
     client.set_registered_model_alias("qa", "champion", "1")
-    golden = tmp_path / "mine.jsonl"
-    golden.write_text(json.dumps({"id": "1", "question": "why?", "expected_chunks": ["cats"]}) + "\n")
+    golden = put(tmp_path / "mine.jsonl", [{"id": "1", "question": "why?", "expected_chunks": ["cats"]}])
 
     made = run_eval(golden, k=2, target="models:/qa@champion", tracking_uri=store_uri)
 
@@ -69,21 +68,17 @@ def test_a_registered_model_is_evaluated(store_uri: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("responses", {"answer": "WHY?", "sources": ["cats"], "tools": ["search"], "tokens": None}),
-        ("chat", {"answer": "WHY?", "sources": None, "tools": [], "tokens": 7}),
-        ("agent", {"answer": "WHY?", "sources": ["cats"], "tools": [], "tokens": None}),
-    ],
+    ("name", "sources", "tools", "tokens"),
+    [("responses", ["cats"], ["search"], None), ("chat", None, [], 7), ("agent", ["cats"], [], None)],
 )
-def test_agents_and_chat_models(store_uri: str, tmp_path: Path, name: str, expected: dict[str, Any]) -> None:
+def test_agents_and_chat_models(
+    store_uri: str, tmp_path: Path, name: str, sources: list[str] | None, tools: list[str], tokens: int | None
+) -> None:
     response, _ = ask(log(tmp_path, name).model_uri)
-    assert {
-        "answer": response.answer,
-        "sources": None if response.sources is None else [each.chunk_id for each in response.sources],
-        "tools": [call.name for call in response.tool_calls],
-        "tokens": response.usage and response.usage.total_tokens,
-    } == expected
+    assert response.answer == "WHY?"
+    assert (response.sources and [each.chunk_id for each in response.sources]) == sources
+    assert [call.name for call in response.tool_calls] == tools
+    assert (response.usage and response.usage.total_tokens) == tokens
 
 
 TWO = ModelSignature(Schema([ColSpec("string", "a"), ColSpec("string", "b")]))
@@ -125,10 +120,8 @@ def test_what_models_return() -> None:
     """An object in no form of a chat is read as any target's."""
     assert response_of("90.").answer == "90."
     assert response_of(["a", "b"]).sources is not None
-    called = {
-        "choices": [{"message": {"content": "x", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}}]
-    }
-    assert [call.name for call in response_of(called).tool_calls] == ["f"]
-    assert plain_output([{"answer": "a"}]) == {"answer": "a"}
-    assert plain_output(pd.DataFrame([{"answer": "a"}])) == {"answer": "a"}
+    message = {"content": "x", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
+    assert [call.name for call in response_of({"choices": [{"message": message}]}).tool_calls] == ["f"]
+    for one in ([{"answer": "a"}], pd.DataFrame([{"answer": "a"}])):
+        assert plain_output(one) == {"answer": "a"}
     assert plain_output(np.array(["a"])) == "a"

@@ -70,10 +70,9 @@ def test_the_text_comes_back() -> None:
     assert read_packages(packages_text(packages)) == packages
     assert packages_text({}) == ""
     many = {f"package-{n:04}": "1.0.0" for n in range(1000)}
-    text = packages_text(many)
+    text, more = packages_text(many), packages_text(many | {"package-0999": "2.0.0"})
     assert len(text) < LONGEST_PACKAGES + 30
-    held = read_packages(text)
-    other = read_packages(packages_text(many | {"package-0999": "2.0.0"}))
+    held, other = read_packages(text), read_packages(more)
     assert held.keys() == other.keys()
     assert {name for name in held if held[name] != other[name]} == {OTHERS}
     assert read_packages("what, anybody wrote , a") == {"anybody": "wrote"}
