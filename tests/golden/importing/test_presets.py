@@ -94,14 +94,6 @@ def test_texts_of_passages_become_ids_where_a_corpus_holds_them(tmp_path: Path) 
     assert "not all of them are in the corpus" in noted(made, "not all")
 
 
-def test_texts_in_one_cell_are_divided(tmp_path: Path) -> None:
-    corpus = put(tmp_path / "c.jsonl", [{"_id": "plans", "text": "Plan: Pro"}, {"_id": "logs", "text": "a log"}])
-    cells = "input,expected_output,context,retrieval_context\nq?,a,Plan: Pro|a log,x\nr?,a,| Plan |,x\n"
-    (whole, cut), made = imported(tmp_path, put(tmp_path / "d.csv", cells), corpus=corpus)
-    assert (whole.expected_chunks, cut.expected_chunks) == (("plans", "logs"), None)
-    assert "a `|` inside of a text divides it here, and not in a JSON file" in noted(made, "`context` holds")
-
-
 def test_what_deepeval_holds_besides(tmp_path: Path) -> None:
     fields = {"expected_chunks": "additional_metadata.expected_chunks"}
     questions, _ = imported(tmp_path, DATA / "deepeval.json", fields=fields)
@@ -128,18 +120,6 @@ def test_what_a_file_holds(
     assert (question.question, made.form) == ("q", form)
     assert question.model_dump(mode="json", include=set(fields)) == fields
     assert note in " ".join(made.notes)
-
-
-@pytest.mark.parametrize(("tests", "message"), data("golden.json")["bad_promptfoo"])
-def test_promptfoo_that_cannot_be_read(tmp_path: Path, tests: list[Any], message: str) -> None:
-    assert message in problems(tmp_path, put(tmp_path / "config.json", {"tests": tests}))[0]
-
-
-def test_a_variable_that_is_misspelt(tmp_path: Path) -> None:
-    path = put(tmp_path / "c.json", {"tests": [{"vars": {"a": "q", "b": "x;y"}}]})
-    assert problems(tmp_path, path, fields={"question": "a", "expected_chunks": "bb"}) == [
-        "c.json: tests[1]: neither this row nor one before has `bb`; did you mean `b`?"
-    ]
 
 
 @pytest.mark.parametrize(

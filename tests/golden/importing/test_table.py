@@ -20,6 +20,7 @@ import pytest
 from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.importing import drafts, table
+from evaltrack.golden.importing.drafts import graded
 from evaltrack.golden.importing.table import read_yaml
 from evaltrack.golden.importing.values import identifiers
 from tests.files import data, put
@@ -54,42 +55,32 @@ def test_a_column_of_ids_with_an_empty_cell_holds_whole_numbers(tmp_path: Path, 
     assert [(each.expected_chunks, each.category) for each in questions] == [(("7",), None), (None, "2.0")]
 
 
-def test_objects_without_an_id_name_the_setting_that_reads_them(tmp_path: Path) -> None:
-    pages = [{"file": "visas.pdf", "page": 2}, {"file": "rail.pdf", "page": 1}]
-    path = put(tmp_path / "a.jsonl", [{"question": "q?", "expected_sources": pages}])
-    cure = "say which to take: `fields=expected_sources=expected_sources[].file`"
-    assert problems(tmp_path, path) == [f"a.jsonl:1: `expected_sources` holds objects with the keys file, page; {cure}"]
-    path = put(
-        tmp_path / "b.jsonl", [{"question": "q", "expected_chunks": [{"text": "Ninety days.", "title": "Visas"}]}]
-    )
-    assert problems(tmp_path, path)[0].endswith("`fields=expected_passages=expected_chunks[].{quote: text}`")
+CASES = data("imports.json")
+"""Names of files or folders, the texts of all files, options, and the questions with their notes, or the problems."""
 
 
-@pytest.mark.parametrize(
-    ("content", "encoding"),
-    [
-        ('question;notes\r\nwie? ä;"a;b\r\nc"\r\n'.encode("utf-8-sig"), ""),
-        ('question\tnotes\nwie? ä\t"a;b\r\nc"\n'.encode("utf-16"), ""),
-        ('question,notes\nwie? ä,"a;b\r\nc"\n'.encode("cp1252"), "cp1252"),
-    ],
-)
-def test_what_excel_saves_as_csv(tmp_path: Path, content: bytes, encoding: str) -> None:
-    ((question,), _) = imported(tmp_path, put(tmp_path / "mine.csv", content), encoding=encoding)
-    assert (question.question, question.notes) == ("wie? ä", "a;b\r\nc")
+@pytest.mark.parametrize(("names", "files", "options", "outcome"), CASES.values(), ids=CASES)
+def test_what_files_become(
+    tmp_path: Path, names: list[str], files: dict[str, str], options: dict[str, Any], outcome: dict[str, Any]
+) -> None:
+    for name, text in files.items():
+        put(tmp_path / name, text.encode(errors="surrogateescape"))
+    paths = [tmp_path / name for name in names]
+    if "corpus" in options:
+        options = options | {"corpus": tmp_path / options["corpus"]}
+    if "problems" in outcome:
+        assert problems(tmp_path, *paths, **options) == outcome["problems"]
+        return
+    questions, made = imported(tmp_path, *paths, **options)
+    notes = [note.replace(f"{tmp_path}/", "") for note in made.notes]
+    found = [each.model_dump(mode="json", exclude_defaults=True) for each in questions]
+    assert (made.form, found, notes) == (outcome["form"], outcome["questions"], outcome["notes"])
+    assert (made.questions, made.negatives) == (len(questions), sum(each.negative for each in questions))
 
 
-def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
-    lines = ["id,question,expected_chunks", '1,"a\nb",x', "1,again,y", "2,,z", "3,c,[broken", "4,d,e,f"]
-    lines += ['5,g,"[{""x"": 1}]"', "6,h,[[1]]\n"]
-    assert problems(tmp_path, put(tmp_path / "mine.csv", "\n".join(lines))) == [
-        "mine.csv:4: id `1` is already at mine.csv:2; ids must be unique (`id_prefix=` tells files apart)",
-        "mine.csv:5: has no question; write one, or remove the row",
-        "mine.csv:6: `expected_chunks` begins with `[` but is not a JSON list or object: [broken",
-        "mine.csv:7: has 4 cells, but the header has 3; put cells with separators in quotes",
-        "mine.csv:8: `expected_chunks` holds objects with the keys x; say which to take: "
-        "`fields=expected_chunks=expected_chunks[].x`",
-        "mine.csv:9: `expected_chunks` `[1]` is not an id; write a text or a whole number, or name it `id`",
-    ]
+@pytest.mark.parametrize(("grades", "expected"), data("golden.json")["grades"])
+def test_grades_are_kept_where_they_say_more_than_relevant(grades: dict[str, int], expected: object) -> None:
+    assert graded(grades) == expected
 
 
 TOO_DEEP = ("a.yaml", "[" * 2000, "nested too deep")
@@ -218,25 +209,9 @@ def test_cells_that_hold_no_ids(value: Any) -> None:
         identifiers(value, ";")
 
 
-def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
-    path = put(tmp_path / "mine.csv", "question,doc_ids\na?,x\nb?,y\n")
-    assert problems(tmp_path, path, fields={"expected_chunks": "doc_idz"}) == [
-        "mine.csv:3: neither this row nor one before has `doc_idz`; did you mean `doc_ids`?"
-    ]
-    assert "there are doc_ids, question" in problems(tmp_path, path, fields={"expected_chunks": "zzz"})[0]
-
-
 def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafts, "MAX_QUESTION_BYTES", 100)
     path = put(tmp_path / "a.csv", f"question\n{'x' * 101}\n")
     assert problems(tmp_path, path) == [
         "a.csv:2: is longer than 100 bytes as a golden line; a question must be shorter"
     ]
-
-
-def test_a_path_that_finds_nothing_makes_no_negative(tmp_path: Path) -> None:
-    rows = [{"question": "a?", "sources": [{"filename": "a.md", "right": False}]}]
-    path = put(tmp_path / "a.json", rows)
-    (problem,) = problems(tmp_path, path, fields={"expected_sources": "sources[].filenme"})[:1]
-    assert problem.startswith("a.json:1: `sources[].filenme` finds nothing in `sources`")
-    assert "has `sources.x`" in problems(tmp_path, path, fields={"expected_answer": "sources.x"})[0]
