@@ -236,16 +236,13 @@ def _first_of(failures: Sequence[Failure]) -> Failure | None:
 
 async def _together(asking: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """Return all results; if one raises, the others are cancelled."""
-    if not asking:
-        return []
-    tasks = [asyncio.ensure_future(each) for each in asking]
     try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in asking]
+    except BaseExceptionGroup as raised:
+        first = raised.exceptions[0]
+        raise first from first.__cause__
+    return [task.result() for task in tasks]
 
 
 def _is_long(response: Response) -> bool:
