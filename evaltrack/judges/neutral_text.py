@@ -10,7 +10,9 @@ from __future__ import annotations
 import html
 import re
 import secrets
+import tomllib
 from collections.abc import Sequence
+from importlib.resources import files
 from unicodedata import category, normalize
 
 SUFFIX = "\ufdd0"
@@ -32,46 +34,12 @@ _HIDDEN = re.compile(
 )
 """Tag characters except those of a flag, noncharacters, and variation selectors that follow another."""
 
-_LOOK_ALIKES = {
-    "<": "‹«〈《⟨⟪❬❮❰˂ᐸ≺⧼",
-    ">": "›»〉》⟩⟫❭❯❱˃ᐳ≻⧽",
-    "/": "⁄∕⟋⧸╱",
-    "|": "│┃❘∣ǀ⎮⏐¦",
-    "_": "▁‗",
-    "[": "【〔⟦❲",
-    "]": "】〕⟧❳",
-    "#": "♯",
-    " ": "\u2800",
-    "": "\u115f\u1160\u3164",
-    "a": "аαɑᴀ",
-    "b": "ьв",
-    "c": "сϲᴄ",
-    "d": "ԁᴅ",
-    "e": "еεᴇ",
-    "h": "һ",
-    "i": "іıιɪ",
-    "k": "кκ",
-    "l": "ӏ",
-    "m": "м",
-    "n": "ոηпɴ",
-    "o": "оοօσᴏ",
-    "p": "рρᴘ",
-    "q": "ԛ",
-    "r": "ʀ",
-    "s": "ѕꜱ",
-    "t": "тτᴛ",
-    "u": "υսᴜ",
-    "w": "ԝωѡᴡ",
-    "x": "хχ",
-    "y": "у",
-}
-"""Signs and small letters by what they look like, as far as they could write our tags and the control tokens."""
-
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Cs", "Me", "Mn"})
 _FOLDED_AT_MOST = 10_000
 """The number of characters whose folded form is cached."""
 
 
+_LOOK_ALIKES = tomllib.loads(files(__package__).joinpath("look_alikes.toml").read_text("utf-8"))
 _LIKE = {char: sign for sign, chars in _LOOK_ALIKES.items() for char in chars}
 
 

@@ -118,7 +118,7 @@ ANCHORS_PLACE = "[the anchors of each dimension]\n"
 def reasoning_prompt() -> str:
     """Return the prompt with the anchors of the rubric filled in."""
     lines = [
-        f"- {name}: " + " ".join(f"{grade}: {text}." for grade, text in anchors.cells.items())
+        f"- {name}: " + " ".join(f"{grade}: {text}." for grade, text in anchors.items())
         for name, anchors in ANCHORS.items()
     ]
     return prompt("reasoning.txt").replace(ANCHORS_PLACE, "\n".join(lines) + "\n")

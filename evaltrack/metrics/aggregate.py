@@ -16,6 +16,9 @@ SHOWN_ROWS = 20
 """The most failed, and the most missed, questions that reports list; the tables in MLflow hold all."""
 
 BEST = "combined_score_best"
+TOTALS = ("num_questions", "num_measured", "num_errors", "num_negatives", "duplicates", "num_judged", "judge_errors")
+"""Counts over all questions."""
+
 LEVELS = ("easy", "medium", "hard")
 DOMAIN_PREFIX = "domain-"
 
@@ -86,15 +89,7 @@ class Summary:
     @property
     def totals(self) -> dict[str, int]:
         """Counts over all questions."""
-        return {
-            "num_questions": self.num_questions,
-            "num_measured": self.num_measured,
-            "num_errors": self.num_errors,
-            "num_negatives": self.num_negatives,
-            "duplicates": self.duplicates,
-            "num_judged": self.num_judged,
-            "judge_errors": self.judge_errors,
-        }
+        return {name: getattr(self, name) for name in TOTALS}
 
     @property
     def groups(self) -> dict[str, dict[str, tuple[float, int]]]:

@@ -11,10 +11,12 @@ import difflib
 import math
 import operator
 import re
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
+from importlib.resources import files
+from typing import Any, Literal, TypeAlias, get_args
 
 from evaltrack.errors import UsageError
 from evaltrack.records import CruxTreatment, Dimensions, Mode, Observed, Reasoned, UncertaintyTreatment
@@ -86,74 +88,29 @@ DIMENSION_WEIGHTS: Mapping[str, float] = asdict(DEFAULT_WEIGHTS)
 """Dimension -> default weight."""
 
 
-@dataclass(frozen=True)
-class Requirement:
-    """A row of the coupling table: the least that earns a confidence of this band."""
-
-    band: int
-    confidence: str
-    word: str
-    hypotheses: int
-    shifts: int
-    crux: CruxTreatment
-    uncertainty: UncertaintyTreatment
-
-
-COUPLING = (
-    Requirement(4, ">90%", "certain", 5, 4, "justified", "counterarguments"),
-    Requirement(3, "70-90%", "likely", 4, 3, "explicit", "caveats"),
-    Requirement(2, "50-70%", "possible", 3, 2, "stated", "quantified"),
-    Requirement(1, "<50%", "uncertain", 2, 1, "attempted", "limits"),
-)
+TABLES: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("rubric.toml").read_text("utf-8"))
+"""The tables of the rubric by name."""
 
 
 @dataclass(frozen=True)
 class Tier:
     """A row of the tier table: whole scores from `low` to `high`, both included, and the action they require."""
 
+    tier: int
     label: str
     low: int
     high: int
     action: str
 
 
-TIERS: Mapping[int, Tier] = {
-    0: Tier("Hard Fail", 0, 0, "Reject, escalate"),
-    1: Tier("Soft Fail", 1, 49, "Reject, revise"),
-    2: Tier("Warning", 50, 69, "Flag, may accept with caveats"),
-    3: Tier("Pass", 70, 100, "Accept"),
-}
+TIERS: Mapping[int, Tier] = {row["tier"]: Tier(**row) for row in TABLES["tiers"]}
 """Number -> tier."""
 
-HARD_FAILS: Mapping[str, tuple[str, str]] = {
-    "HF1": ("Factual fabrication", "Invented citations, false statistics"),
-    "HF2": ("Contradictory conclusion", "'X is true' after proving 'X is false'"),
-    "HF3": ("Complete crux miss", "Ignores the actual decision point"),
-    "HF4": ("Dangerous recommendation", "Advice that could cause harm if followed"),
-    "HF5": ("Confidence claimed 3 or more bands above what the process earned", "95% confidence with zero analysis"),
-}
-"""Code -> condition and example. Any hard fail makes the score 0."""
+COUPLED = ("hypotheses", "shifts", "crux", "uncertainty")
+"""The columns of the coupling table that a process must reach."""
 
 PENALTIES: Mapping[int, int] = {1: 10, 2: 25}
 """Gap between the claimed and the earned band -> points lost. A gap of 3 or more is HF5."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """An acceptance gate: the threshold that stops a response, and the way to accept it nevertheless."""
-
-    name: str
-    threshold: str
-    bypass: str
-
-
-GATES = (
-    Gate("Hard Fail", "Any of HF1 to HF5", "None"),
-    Gate("Soft Fail", "Score < 50", "Manual override with justification"),
-    Gate("Warning", "Score < 70", "Acknowledged by the consumer"),
-    Gate("Pass", "Score >= 70", "None required"),
-)
-"""The acceptance gates, as `acceptance` applies them."""
 
 
 class Grading(Reasoned):
@@ -185,8 +142,8 @@ def claimed_band(confidence: float | None) -> int | None:
 def earned_band(observed: Observed) -> int:
     """Return the highest band whose four requirements are all met, or 0."""
     ranks = _ranks(observed.hypotheses, observed.shifts, observed.crux_treatment, observed.uncertainty_treatment)
-    least = {row.band: _ranks(row.hypotheses, row.shifts, row.crux, row.uncertainty) for row in COUPLING}
-    return max((band for band, needed in least.items() if all(map(operator.ge, ranks, needed))), default=0)
+    rows = ((row["band"], _ranks(*(row[name] for name in COUPLED))) for row in TABLES["coupling"])
+    return max((band for band, least in rows if all(map(operator.ge, ranks, least))), default=0)
 
 
 def grade(observed: Observed, weights: RubricWeights = DEFAULT_WEIGHTS) -> Grading:

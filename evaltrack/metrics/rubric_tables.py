@@ -7,41 +7,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from evaltrack.metrics.criteria import RUBRIC_AIMS
-from evaltrack.metrics.rubric import (
-    COUPLING,
-    DEFAULT_WEIGHTS,
-    GATES,
-    HARD_FAILS,
-    PASS_SCORE,
-    PENALTIES,
-    TIERS,
-    RubricWeights,
-)
+from evaltrack.metrics.rubric import PASS_SCORE, PENALTIES, TABLES, RubricWeights
 from evaltrack.records import Observed
 
-MODES: Mapping[str, str] = {
-    "explore": "Many hypotheses and shifts, lower confidence: open-ended questions",
-    "converge": "Focused hypotheses, shifts brought together, higher confidence: decision support",
-    "hybrid": "First explores, then converges, within one response: complex analysis",
+ANCHORS: Mapping[str, Mapping[str, str]] = {
+    name: {grade: row[grade] for grade in ("0", "5", "10")} for name, row in TABLES["dimensions"].items()
 }
-"""Mode -> its description. The mode is not scored."""
-
-READINGS = (
-    "A score of 0 without a hard fail: the tiers call 0 a hard fail (reject, escalate), the gates call any score below "
-    "50 a soft fail. It is shown as tier 0, and has the gate of a soft fail: only HF1 to HF5 have no bypass.",
-    "HF5: one place says a mismatch of more than 3 bands, the coupling table and its example 3 or more. It is 3 or "
-    "more.",
-    "70 % and 90 % are both in the band 70-90%, 50 % in the band 50-70%.",
-    "Without any confidence expressed there is no coupling check.",
-)
-"""Interpretations of the rubric for cases that its tables leave open or contradict."""
+"""Dimension -> grade -> the responses that get it. Grades in between are allowed."""
 
 
-def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> dict[str, Any]:
+def reasoning_rubric(weights: str = "") -> dict[str, Any]:
     """Return the reasoning rubric as JSON: dimensions, weights, anchors, hard fails, coupling, tiers, gates and aims.
 
     Args:
@@ -50,22 +29,17 @@ def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> dict[str
     Raises:
         UsageError: the weights are wrong.
     """
-    shares = RubricWeights.parse(weights) if isinstance(weights, str) else weights
-    shares.check()
     return {
-        "dimensions": [_dimension(name, weight) for name, weight in asdict(shares).items()],
-        "hard_fails": [
-            {"code": code, "condition": condition, "example": example}
-            for code, (condition, example) in HARD_FAILS.items()
-        ],
-        "coupling": list(map(asdict, COUPLING)),
+        "dimensions": [_dimension(name, weight) for name, weight in asdict(RubricWeights.parse(weights)).items()],
+        "hard_fails": TABLES["hard_fails"],
+        "coupling": TABLES["coupling"],
         "penalties": {str(gap): points for gap, points in PENALTIES.items()},
-        "tiers": [{"tier": number, **asdict(tier)} for number, tier in TIERS.items()],
-        "gates": list(map(asdict, GATES)),
+        "tiers": TABLES["tiers"],
+        "gates": TABLES["gates"],
         "pass_score": PASS_SCORE,
         "aims": [{"metric": name, **asdict(aim), "improvement": aim.improvement} for name, aim in RUBRIC_AIMS.items()],
-        "modes": dict(MODES),
-        "readings": list(READINGS),
+        "modes": TABLES["modes"],
+        "readings": TABLES["readings"],
     }
 
 
@@ -74,65 +48,10 @@ def _dimension(name: str, weight: float) -> dict[str, Any]:
     return {
         "name": name,
         "weight": weight,
-        "measures": ANCHORS[name].measures,
-        "anchors": {str(grade): text for grade, text in ANCHORS[name].cells.items()},
+        "measures": TABLES["dimensions"][name]["measures"],
+        "anchors": ANCHORS[name],
         "below_by_count": {str(count): below for count, below in count_bounds(name).items()},
     }
-
-
-@dataclass(frozen=True)
-class Anchors:
-    """The aspect that a dimension measures, and the responses that get 0, 5 and 10. Grades in between are allowed."""
-
-    measures: str
-    fail: str
-    adequate: str
-    excellent: str
-
-    @property
-    def cells(self) -> Mapping[int, str]:
-        """Grade -> its meaning."""
-        return {0: self.fail, 5: self.adequate, 10: self.excellent}
-
-
-ANCHORS: Mapping[str, Anchors] = {
-    "h_count": Anchors(
-        "Hypothesis generation breadth", "0-1 hypotheses", "3-4 hypotheses", "6+ hypotheses, with rationale"
-    ),
-    "oscillation": Anchors(
-        "Perspective shifts, genuine deliberation",
-        "No perspective shifts",
-        "2-3 shifts, surface level",
-        "4+ genuine shifts, with synthesis",
-    ),
-    "crux": Anchors(
-        "Identification of decision-critical factors",
-        "Crux not identified",
-        "Crux stated, weakly justified",
-        "Crux explicit, drives the conclusion",
-    ),
-    "epistemic_honesty": Anchors(
-        "Accuracy of the uncertainty acknowledged",
-        "False certainty or false doubt",
-        "Some hedging, not calibrated",
-        "Calibrated uncertainty",
-    ),
-    "process_integrity": Anchors(
-        "Logical coherence, no contradictions",
-        "Contradictions, circular logic",
-        "Minor gaps, recoverable",
-        "Fully coherent, traceable",
-    ),
-    "actionability": Anchors(
-        "Concrete, executable recommendations",
-        "Vague or no recommendations",
-        "General recommendations",
-        "Specific, scoped, prioritized",
-    ),
-    "brevity": Anchors("Information density", ">50% filler", "10-30% filler", "<10% filler, high density"),
-    "format": Anchors("Aid to comprehension", "Wall of text", "Basic structure", "Hierarchy aids comprehension"),
-}
-"""Dimension -> its anchors."""
 
 
 STEP = 5
@@ -179,7 +98,8 @@ def misfits(observed: Observed) -> Iterator[str]:
         if below is not None and grade >= below:
             yield f"{dimension} is {grade:g}, but with {_amount(count, what)} it is below {below:g}"
         if grade == 0 and count >= anchors[STEP].start:
-            yield f"{dimension} is 0, but there are {_amount(count, what)}; 0 is for {ANCHORS[dimension].fail.lower()}"
+            least = ANCHORS[dimension]["0"].lower()
+            yield f"{dimension} is 0, but there are {_amount(count, what)}; 0 is for {least}"
 
 
 def _amount(count: int, what: str) -> str:

@@ -232,7 +232,7 @@ def test_a_verdict_says_that_an_earlier_one_contradicted_itself() -> None:
 def test_the_prompt_shows_every_anchor_of_the_rubric() -> None:
     text = reasoning_prompt()
     for name, anchors in ANCHORS.items():
-        cells = " ".join(f"{grade}: {meaning}." for grade, meaning in anchors.cells.items())
+        cells = " ".join(f"{grade}: {meaning}." for grade, meaning in anchors.items())
         assert f"\n- {name}: {cells}\n" in text
     assert "[the anchors" not in text
 

@@ -124,7 +124,7 @@ def test_the_whole_coupling_table(confidence: float | None, claimed: int) -> Non
 )
 def test_tiers(tier: int, label: str, scores: range, action: str) -> None:
     """Each whole score has its tier, with label and action; from 70 on it passes."""
-    assert TIERS[tier] == rubric.Tier(label, scores[0], scores[-1], action)
+    assert TIERS[tier] == rubric.Tier(tier, label, scores[0], scores[-1], action)
     assert {rubric.tier_of(score) for score in scores} == {tier}
     assert {score >= rubric.PASS_SCORE for score in scores} == {tier == 3}
 

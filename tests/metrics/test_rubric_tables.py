@@ -8,7 +8,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.metrics.rubric import DIMENSION_WEIGHTS, GATES, TIERS, tier_words
+from evaltrack.metrics.rubric import DIMENSION_WEIGHTS, TABLES, TIERS, tier_words
 from evaltrack.metrics.rubric_tables import ANCHORS, misfits, reasoning_rubric
 from evaltrack.records import Observed
 from tests.files import data, put
@@ -27,7 +27,7 @@ def test_the_json_holds_every_table(capsys: pytest.CaptureFixture[str]) -> None:
     rubric: dict[str, Any] = json.loads(shown(capsys, "--output", "json"))
     assert rubric["schema"] == "evaltrack.rubric/1"
     cells = {each["name"]: each["anchors"] for each in rubric["dimensions"]}
-    assert cells == {name: {str(grade): text for grade, text in each.cells.items()} for name, each in ANCHORS.items()}
+    assert cells == ANCHORS
     assert sum(map(len, cells.values())) == 24
     assert sum(each["weight"] for each in rubric["dimensions"]) == pytest.approx(1)
     assert [each["code"] for each in rubric["hard_fails"]] == ["HF1", "HF2", "HF3", "HF4", "HF5"]
@@ -35,7 +35,8 @@ def test_the_json_holds_every_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert coupling == [(">90%", 5, 4), ("70-90%", 4, 3), ("50-70%", 3, 2), ("<50%", 2, 1)]
     assert rubric["penalties"] == {"1": 10, "2": 25}
     assert [(each["low"], each["high"]) for each in rubric["tiers"]] == [(0, 0), (1, 49), (50, 69), (70, 100)]
-    assert [each["bypass"] for each in rubric["gates"]] == [gate.bypass for gate in GATES]
+    bypasses = ["None", "Manual override with justification", "Acknowledged by the consumer", "None required"]
+    assert [each["bypass"] for each in rubric["gates"]] == bypasses
     improvements = {each["metric"]: round(100 * each["improvement"]) for each in rubric["aims"]}
     assert improvements == {"hypotheses": 192, "shifts": 833, "coupling_violation_rate": -78}
 
@@ -57,8 +58,8 @@ def test_the_bounds_that_are_shown_are_those_that_are_checked(capsys: pytest.Cap
 @pytest.mark.parametrize("output", ["table", "markdown"])
 def test_people_are_shown_every_cell(capsys: pytest.CaptureFixture[str], output: str) -> None:
     text = shown(capsys, "--output", output).replace("&lt;", "<").replace("&gt;", ">")
-    wanted = [cell for anchors in ANCHORS.values() for cell in anchors.cells.values()]
-    wanted += [tier.action for tier in TIERS.values()] + [gate.bypass for gate in GATES]
+    wanted = [cell for anchors in ANCHORS.values() for cell in anchors.values()]
+    wanted += [tier.action for tier in TIERS.values()] + [gate["bypass"] for gate in TABLES["gates"]]
     words = {word for cell in wanted for word in cell.split()}
     assert words - set(text.replace("|", " ").split()) == set()
     assert "+192 %" in text
@@ -70,7 +71,8 @@ def test_people_are_shown_every_cell(capsys: pytest.CaptureFixture[str], output:
 def test_python_has_the_same_rubric_with_other_weights_too() -> None:
     rubric = reasoning_rubric("h_count=0.3,oscillation=0.1")
     assert {each["name"]: each["weight"] for each in rubric["dimensions"]}["h_count"] == 0.3
-    assert [each["measures"] for each in rubric["dimensions"]] == [each.measures for each in ANCHORS.values()]
+    measures = [each["measures"] for each in rubric["dimensions"]]
+    assert (measures[0], len(set(measures))) == ("Hypothesis generation breadth", 8)
     with pytest.raises(UsageError, match="the sum is"):
         reasoning_rubric("crux=0.5")
 
