@@ -77,6 +77,8 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain
         except EmptyIndexError as error:
             problems.append(f"corpus {folder}: {error}")
         except UsageError as error:
+            if not by:
+                raise
             problems.append(error.message)
     if problems:
         raise UsageError("\n".join(problems))
