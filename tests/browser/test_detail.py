@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +15,6 @@ from tests.stored import patched
 
 from .conftest import Open
 from .pages import LOOKS, audit, sideways, until, watch
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 WANTED = "Refunds are paid in full within 30 days. Write to the service desk. Keep the ticket number."
 BEFORE = """**Refunds** are paid in full within 30 days. Write to the service desk.
@@ -64,40 +61,32 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-def rows(page: Page) -> list[tuple[str, str, str]]:
-    cells = page.locator("#detail .texts > [class^=cell-]").all_text_contents()
-    return [tuple(each.strip() for each in cells[at : at + 3]) for at in range(0, len(cells), 3)]  # type: ignore[misc]
-
-
 def test_sentences_stand_beside_one_another_and_differences_are_marked(address: str, tab: Open) -> None:
     page = tab()
     page.goto(f"{address}#q-7")
-    first, second, third, *_ = rows(page)
-    assert first == (
-        "Refunds are paid in full within 30 days.",
-        "Refunds are paid in full within 30 days.",
-        "Refunds are paid in part within 14 days.",
-    )
-    assert second == ("Write to the service desk.", "Write to the service desk.", "Penguins cannot fly.")
-    assert third == ("Keep the ticket number.", "• Keep the ticket number.", "1. Keep the ticket number.")
-    cells = page.locator("#detail .texts > .cell-before")
-    assert cells.first.locator("del").all_inner_texts() == ["full", "30"]
-    assert page.locator("#detail .texts > .cell-now").first.locator("ins").all_inner_texts() == ["part", "14"]
-    assert page.locator("#detail .texts > .cell-now").nth(2).locator("ins").count() == 0, (
-        "a number of a list is no word"
-    )
-    assert cells.nth(1).get_attribute("class") == "cell-before alone"
-    wanted = page.locator("#detail .texts > .cell-wanted")
+    before, now = page.locator("#detail .cell-before"), page.locator("#detail .cell-now")
+    pairs = zip(before.all_text_contents(), now.all_text_contents(), strict=True)
+    assert [tuple(each.strip() for each in pair) for pair in pairs][:3] == [
+        ("Refunds are paid in full within 30 days.", "Refunds are paid in part within 14 days."),
+        ("Write to the service desk.", "Penguins cannot fly."),
+        ("• Keep the ticket number.", "1. Keep the ticket number."),
+    ]
+    assert before.first.locator("del").all_inner_texts() == ["full", "30"]
+    assert now.first.locator("ins").all_inner_texts() == ["part", "14"]
+    assert now.nth(2).locator("ins").count() == 0, "a number of a list is no word"
+    assert before.nth(1).get_attribute("class") == "cell-before alone"
+    wanted = page.locator("#detail .wanted .md")
+    assert wanted.all_inner_texts() == [f"{each}." for each in WANTED.rstrip(".").split(". ")]
     assert wanted.first.locator(".missing.lost").all_inner_texts() == ["full", "30"]
-    assert wanted.nth(1).locator(".all-missing.lost").count() == 1
-    assert wanted.nth(2).locator(".missing, .all-missing").count() == 0
+    assert wanted.nth(1).evaluate("each => each.matches('.all-missing.lost')")
+    assert wanted.nth(2).evaluate("each => !each.matches('.all-missing')")
 
 
 def test_markdown_is_shown_and_nothing_in_it_acts(address: str, tab: Open) -> None:
     page = tab()
     seen = watch(page)
     page.goto(f"{address}#q-7")
-    texts = page.locator("#detail .texts")
+    texts = page.locator("#detail .all-texts")
     assert texts.locator("strong").all_inner_texts() == ["Refunds", "Refunds"]
     assert texts.locator("code").all_inner_texts() == ["ticket number", "ticket number"]
     assert texts.locator("table td").all_inner_texts() == ["card", "30"]
@@ -130,9 +119,8 @@ def test_each_judge_stands_with_both_sides(address: str, tab: Open) -> None:
     panel = page.locator("#detail .panel")
     assert panel.locator("h4").all_inner_texts() == ["Trials", "strict", "lenient"]
     assert panel.locator(".trials").all_inner_texts() == ["3 of 3 trials passed", "1 of 3 trials passed"]
-    assert [each.locator(".passed").count() for each in panel.locator(".dots").all()] == [3, 1]
     assert panel.locator("b.bar-value").all_inner_texts() == ["0.95", "0.50", "0.90", "0.90"]
-    assert panel.locator(".score-bar.low").count() == 1
+    assert panel.locator(".bar-row.low").count() == 1
     assert panel.locator(".quoted").all_inner_texts() == ["in part within 14 days"]
     quoted = page.locator("#detail .cell-now .quoted").all_inner_texts()
     assert " ".join(quoted).split() == ["in", "part", "within", "14", "days"]

@@ -58,7 +58,7 @@ def test_the_first_screen_is_enough_for_a_triage(files: Files, tab: Open) -> Non
     row.click()
     for words in ("Before", "Now"):
         assert page.locator("#detail h3", has_text=words).first.is_visible()
-    box = page.locator("#detail .texts").bounding_box()
+    box = page.locator("#detail .all-texts").bounding_box()
     assert box is not None
     assert box["y"] + box["height"] < 900
     sizes = page.evaluate("""() => [...new Set([...document.querySelectorAll("body *")]

@@ -64,7 +64,9 @@ def test_both_answers_stand_whole_in_their_columns(files: Files, tab: Open) -> N
     flip = next(flip for flip in files.made.flips if flip.id == "5")
     assert flip.before is not None
     assert flip.after is not None
-    told = [page.locator(f"#detail .cell-{side}").all_text_contents() for side in ("wanted", "before", "now")]
+    told = [
+        page.locator(f"#detail {side}").all_text_contents() for side in (".wanted .md", ".cell-before", ".cell-now")
+    ]
     assert ["".join(each).strip() for each in told] == [
         *(flip.before.expected_answer, flip.before.answer, flip.after.answer)
     ]

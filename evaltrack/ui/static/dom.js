@@ -44,12 +44,21 @@ export function age(time) {
   return make("time", { datetime: new Date(time).toISOString(), title: `${date(time)} UTC` }, `${words} ago`);
 }
 
-/* A table whose rows become cards on a narrow window: each cell knows its column. */
+/* A table whose rows become cards where it does not fit: each cell knows its column. */
+const resized = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const [body] = target.children;
+    body.classList.remove("is-stacked");
+    body.classList.toggle("is-stacked", target.scrollWidth > target.clientWidth + 1);
+  }
+});
 export function table(label, heads, rows) {
   for (const row of rows) [...row.cells].forEach((cell, place) => cell.setAttribute("data-label", heads[place]?.words ?? heads[place] ?? ""));
   const head = heads.map((each) => make("th", { scope: "col", class: each.kind }, each.words ?? each));
-  const body = make("table", { class: "grid cards" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
-  return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, body);
+  const body = make("table", { class: "grid" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
+  const box = make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, body);
+  resized.observe(box);
+  return box;
 }
 export const cell = (...children) => make("td", {}, ...children);
 export const figure = (...children) => make("td", { class: "num" }, ...children);

@@ -24,18 +24,16 @@ function answers(question, sides) {
   if (!columns.length) return [];
   for (const column of columns) column.units = column.failed ? plainUnits(column.text) : sentences(column.text, quotesOf(column.side));
   const [wanted, before, now] = ["wanted", "before", "now"].map((kind) => columns.find((column) => column.kind === kind));
-  const rows = alignedRows(wanted, before, now);
-  const lacking = markMissing(wanted, before, now);
-  const grid = el("div", { class: `texts of-${columns.length}` }, ...columns.map((column) => columnHead(column, question, sides)));
+  const answered = [before, now].filter(Boolean), rows = alignedRows(before, now), lacking = markMissing(wanted, before, now);
+  const grid = el("div", { class: `texts of-${answered.length}` }, ...answered.map((column) => columnHead(column, question, sides)));
   for (const places of rows) {
-    for (const column of columns) {
-      const place = places[column.kind];
-      const unit = place === null || place === undefined ? null : column.units[place];
-      grid.append(el("div", { class: `cell-${column.kind}${unit ? "" : " blank"}${unit && unit.alone ? " alone" : ""}${column.failed ? " failed" : ""}` }, unit ? unit.box : ""));
+    for (const column of answered) {
+      const unit = column.units[places[column.kind]];
+      grid.append(el("div", { class: `cell-${column.kind}${unit && unit.alone ? " alone" : ""}${column.failed ? " failed" : ""}` }, unit ? unit.box : ""));
     }
   }
-  const legend = legendWords(before, now, lacking);
-  return [grid, ...(legend ? [el("p", { class: "small dim legend" }, ...legend)] : [])];
+  const expected = wanted && el("div", { class: "texts of-1 wanted" }, columnHead(wanted, question, sides), ...wanted.units.map((unit) => el("div", {}, unit.box)));
+  return [el("div", { class: "all-texts" }, expected, grid), ...legendWords(before, now, lacking)];
 }
 
 function plainUnits(text) {
@@ -44,22 +42,14 @@ function plainUnits(text) {
 
 const quotesOf = (side) => ((side && side.verdicts) || []).flatMap((verdict) => [...(verdict.quotes || []), ...quotesIn(verdict.said)]);
 
-/* Which sentences stand in one row: the answers first, then what is expected beside that which is most like it. */
-function alignedRows(wanted, before, now) {
-  let rows;
-  if (before) {
-    const compared = !before.failed && !now.failed;
-    rows = align(before.units.length, now.units.length, (i, j) => likeness(before.units[i], now.units[j])).map(([i, j, alike]) => {
-      if (compared) markChanges(i === null ? null : before.units[i], j === null ? null : now.units[j], alike);
-      return { before: i, now: j };
-    });
-  } else rows = now.units.map((_, j) => ({ now: j }));
-  if (!wanted) return rows;
-  const alike = (i, at) => Math.max(...["before", "now"].map((kind) => {
-    const column = kind === "now" ? now : before, place = rows[at][kind];
-    return place === null || place === undefined ? 0 : likeness(wanted.units[i], column.units[place]);
-  }));
-  return align(wanted.units.length, rows.length, alike).map(([i, at]) => ({ ...(at === null ? {} : rows[at]), wanted: i }));
+/* Which sentences of both answers are in one row. */
+function alignedRows(before, now) {
+  if (!before) return now.units.map((_, j) => ({ now: j }));
+  const compared = !before.failed && !now.failed;
+  return align(before.units.length, now.units.length, (i, j) => likeness(before.units[i], now.units[j])).map(([i, j, alike]) => {
+    if (compared) markChanges(i === null ? null : before.units[i], j === null ? null : now.units[j], alike);
+    return { before: i, now: j };
+  });
 }
 
 function markChanges(before, now, alike) {
@@ -96,7 +86,7 @@ function markMissing(wanted, before, now) {
 }
 
 function columnHead(column, question, sides) {
-  const made = el("div", { class: `head-${column.kind} text-head` }, el("h3", {}, column.title));
+  const made = el("div", { class: "text-head" }, el("h3", {}, column.title));
   if (column.kind === "wanted") return made;
   const pair = question.score || [], at = sides.length > 1 ? column.at : 1;
   const outcome = sides.length > 1 && column.title !== "Answer, the same on both sides" ? [question.was, question.now][at] : "";
@@ -108,9 +98,9 @@ function columnHead(column, question, sides) {
 }
 
 function legendWords(before, now, lacking) {
-  const made = [];
-  const add = (...parts) => { if (made.length) made.push(" · "); made.push(...parts); };
-  if (lacking) add(el("span", { class: `missing${before ? " lost" : ""}` }, "Expected"), `: not in the answer${before ? " now, by its words" : ", by its words"}`);
-  if (before && !before.failed && !now.failed) add(el("del", {}, "went"), " ", el("ins", {}, "came"), ": words that changed in a sentence; a bar: a sentence of one side alone");
-  return made;
+  const compared = before && !before.failed && !now.failed;
+  if (!lacking && !compared) return [];
+  const missing = [el("span", { class: `missing${before ? " lost" : ""}` }, "Expected"), `: not in the answer${before ? " now" : ""}, by its words`];
+  const changes = [el("del", {}, "went"), " ", el("ins", {}, "came"), ": words that changed in a sentence; a bar: a sentence of one side alone"];
+  return [el("p", { class: "small dim legend" }, ...(lacking ? missing : []), lacking && compared && " · ", ...(compared ? changes : []))];
 }

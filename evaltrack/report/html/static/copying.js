@@ -28,16 +28,12 @@ function offer(text, what) {
   area.scrollIntoView({ block: "nearest" });
 }
 
-/* Foreign text stands in fences longer than any in it, where nothing of it is a link, a mention or an image. */
-function fenced(text) {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((hit) => hit[0].length));
-  const fence = "`".repeat(longest + 1);
-  return `${fence}text\n${text}\n${fence}`;
-}
+/* Foreign text is between more backticks than any in it, where nothing of it is a link, a mention or an image. */
+const ticks = (text, least) => "`".repeat(Math.max(least, ...[...text.matchAll(/`+/g)].map((hit) => hit[0].length + 1)));
+const fenced = (text) => `${ticks(text, 3)}text\n${text}\n${ticks(text, 3)}`;
 const codeWords = (text) => {
-  const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map((hit) => hit[0].length)), ticks = "`".repeat(longest + 1);
-  const line = text.replace(/\s+/g, " ");
-  return longest || /^\s|\s$/.test(line) ? `${ticks} ${line} ${ticks}` : `${ticks}${line}${ticks}`;
+  const line = text.replace(/\s+/g, " "), mark = ticks(line, 1), space = mark.length > 1 || /^\s|\s$/.test(line) ? " " : "";
+  return `${mark}${space}${line}${space}${mark}`;
 };
 const cellWords = (text) => codeWords(text.replace(/\|/g, "\\|"));
 

@@ -19,12 +19,11 @@ function described(question) {
   const why = reason(question);
   if (why) made.push(why);
   const sides = question.sides || [];
-  made.push(...answers(question, sides), ...judgePanel(question, sides));
+  made.push(...answers(question, sides), ...judgePanel(sides));
   if (sides.some((side) => side.sources !== null || side.expects)) made.push(sourceLists(sides));
   if (question.texts) made.push(el("h3", {}, "The text of the source"), difference(question.texts));
   made.push(...scoreTable(question));
-  const rest = sides.map((side, place) => facts(side, place, sides));
-  if (rest.some((each) => each.childNodes.length > 1)) made.push(el("div", { class: sides.length > 1 ? "sides" : "" }, ...rest));
+  made.push(el("div", { class: "sides" }, ...sides.map((side, place) => facts(side, place, sides))));
   if (!sides.length && data.compared) made.push(el("p", { class: "dim" }, "The rows of this question are not in this page; both runs hold them in per_question.parquet."));
   return made;
 }
@@ -81,11 +80,8 @@ function scoreTable(question) {
 }
 
 function facts(side, place, sides) {
-  const made = el("div", { class: "side" }, el("h3", {}, data.compared ? label(place, sides) : "Run"));
-  const terms = el("dl", { class: "facts" });
-  if (side.tools && side.tools.length) terms.append(el("dt", {}, "Tools called"), foreign(side.tools.join(", "), "dd"));
-  if (terms.childNodes.length) made.append(terms);
   const trace = side.trace && data.traces[data.compared && sides.length < 2 ? 1 : place];
-  if (trace) made.append(el("p", { class: "small" }, link(trace + side.trace, "Trace in MLflow")));
-  return made;
+  if (!trace && !side.tools) return "";
+  return el("div", { class: "side" }, el("h3", {}, label(place, sides)),
+    side.tools && el("p", {}, "Tools called: ", foreign(side.tools.join(", "))), trace && el("p", {}, link(trace + side.trace, "Trace in MLflow")));
 }

@@ -52,12 +52,12 @@ function merged(sides) {
 }
 
 function mergedSources(sides) {
-  const lines = merged(sides), most = Math.max(1, ...lines.flatMap((line) => [line.was || 0, line.now]));
+  const lines = merged(sides);
   const box = el("div", { class: "side merged" }, el("h3", {}, "Sources ", el("span", { class: "dim small" }, "rank before → now")));
   if (!lines.length) box.append(el("p", { class: "dim" }, "None were returned on either side."));
   else {
     const firstGone = lines.findIndex((line) => !line.now);
-    box.append(el("ol", { class: "ranked" }, ...lines.map((line, at) => mergedLine(line, most, at === firstGone))));
+    box.append(el("ol", { class: "ranked" }, ...lines.map((line, at) => mergedLine(line, at === firstGone))));
   }
   const both = new Set(sides[0].missing || []), now = sides[1].missing || [];
   const never = now.filter((name) => both.has(name)), gone = now.filter((name) => !both.has(name));
@@ -66,11 +66,11 @@ function mergedSources(sides) {
   return box;
 }
 
-function mergedLine(line, most, isFirstGone) {
+function mergedLine(line, isFirstGone) {
   const { source, earlier } = line, kinds = line.now ? rankKinds(source, line.now) : [source.expected && "expected", "gone", isFirstGone && "first-gone"];
   const made = el("li", { class: kinds.filter(Boolean).join(" ") },
     el("span", { class: "rank" }, line.was ? `${line.was}` : "–", " → ", el("b", {}, line.now ? `${line.now}` : "–")),
-    rankPlot(line, most), sourceName(source, source.changed), movedWords(line));
+    sourceName(source, source.changed), movedWords(line));
   if (!source.text && !(earlier && earlier.text)) return made;
   const details = el("details", {}, el("summary", {}, "text"));
   if (source.changed && earlier && earlier !== source && earlier.text) details.append(el("p", { class: "small dim" }, "before"), foreign(earlier.text, "div", "answer"), el("p", { class: "small dim" }, "now"));
@@ -84,16 +84,4 @@ function movedWords(line) {
   if (!line.was) return el("span", { class: "move" }, "new");
   const by = line.was - line.now;
   return el("span", { class: `move ${by < 0 ? "down" : by ? "up" : ""}` }, by === 0 ? "=" : by > 0 ? `▲ ${by}` : `▼ ${-by}`);
-}
-
-/* A hollow dot at the rank before, a full one at the rank now; the dashed line is behind the first k. */
-function rankPlot(line, most) {
-  const x = (rank) => 6 + 78 * (most > 1 ? (rank - 1) / (most - 1) : 0), cut = data.k < most ? x(data.k + 0.5) : null;
-  const kind = !line.was ? "fresh" : !line.now || line.now > line.was ? "worse" : line.now < line.was ? "better" : "same";
-  return svg("svg", { class: `plot moves ${kind}`, width: 90, height: 14, viewBox: "0 0 90 14", "aria-hidden": "true" },
-    svg("line", { class: "grid-line", x1: 6, x2: 84, y1: 7, y2: 7 }),
-    cut !== null && svg("line", { class: "limit", x1: cut, x2: cut, y1: 0, y2: 14 }),
-    line.was && line.now && svg("line", { class: "range", x1: x(line.was), x2: x(line.now), y1: 7, y2: 7 }),
-    line.was && svg("circle", { class: "dot was", cx: x(line.was), cy: 7, r: 3.5 }),
-    line.now && svg("circle", { class: "dot", cx: x(line.now), cy: 7, r: 4 }));
 }

@@ -1,7 +1,7 @@
 "use strict";
 /* A table that is wider than its box becomes cards: each value below the name of its column. */
 (() => {
-  const boxes = [...document.querySelectorAll(".scroll:has(> table.grid)")].filter((box) => !box.querySelector("table.trends, table.places"));
+  const boxes = document.querySelectorAll(".scroll:has(> table.grid)");
   for (const box of boxes) {
     const names = [...box.querySelectorAll("thead th, thead td")].map((head) => head.dataset.label ?? head.textContent.trim());
     for (const row of box.querySelectorAll("tbody tr")) {

@@ -4,20 +4,10 @@ fillChips();
 for (const input of Object.values(bounds)) input.closest("label").hidden = !data.questions.some((question) => question.score);
 const changed = () => { refresh(); remember(); };
 for (const control of [...Object.values(filters), sort]) if (control) control.addEventListener("change", changed);
-/* Of very many questions not every letter is searched for. */
-const PATIENCE = data.questions.length > 20000 ? 60 : 12;
 let typing = 0;
-for (const input of [search, bounds.low, bounds.high]) input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, PATIENCE); });
+for (const input of [search, bounds.low, bounds.high]) input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, 12); });
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 $("reset").addEventListener("click", () => { clearAll(); changed(); });
-
-/* What is searched is made ready while nothing else happens. */
-let ready = 0;
-function prepare(deadline) {
-  while (ready < data.questions.length && deadline.timeRemaining() > 1) haystack(data.questions[ready++]);
-  if (ready < data.questions.length) requestIdleCallback(prepare);
-}
-if (window.requestIdleCallback) requestIdleCallback(prepare);
 
 $("earlier").addEventListener("click", () => choose(first - PAGE));
 $("later").addEventListener("click", () => choose(first + PAGE));
