@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import os
 from collections import defaultdict
@@ -19,7 +18,7 @@ from evaltrack import run_eval
 from evaltrack.cli import main
 from evaltrack.errors import SAVED, BadLinesError, UsageError
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
+from evaltrack.records import Question, Response, Target
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError
 from evaltrack.targets.recorded import MAX_LINE_BYTES, open_recorded
 from tests.conftest import REPO
@@ -74,38 +73,27 @@ def problems(open_content: Open, path: Path, content: Any, **settings: str) -> l
     return [line.removeprefix(f"{path}:") for line in str(caught.value).splitlines()]
 
 
-# Opening
-
-SPREAD = "holds an object over several lines; write each response on one line, or name their list with `rows=`"
-EMPTY = "is empty; write one JSON object a line, or a TREC run"
-PRETTY = json.dumps({"id": 1, "answer": "a", "sources": []}, indent=2)
-LIST = '[{"id": 1, "answer": "a"}]'
+CASES = data("recorded.json")
+"""Texts of files, settings, and responses or errors by question id, or the problems of the file."""
 
 
-@pytest.mark.parametrize(
-    ("content", "settings", "message"),
-    [
-        *((blank, {}, EMPTY) for blank in (b"", b"\n", b" \r\n\t\n", b"\xef\xbb\xbf\n")),
-        *((text.encode(), {}, SPREAD) for text in (PRETTY, f"{PRETTY}\n{PRETTY}")),
-        *((LIST[at:].encode(to), {}, "is UTF-16; save it as UTF-8") for at in (0, 1) for to in ("utf-16", "utf-16-be")),
-        (gzip.compress(LIST.encode(), mtime=0), {}, "is compressed (gzip); unpack it"),
-        (b"1 Q0 a 1 1 t\n", {"answer": "text"}, "is not JSON, so settings cannot find anything in it"),
-        (b'{"results": {"n": 1}}', {"rows": "results"}, "`rows` finds an object; it must be a list"),
-        (b'{"a": 1}', {"rows": "b"}, "`rows` finds null; it must be a list"),
-        (b'{"a": 1}', {"rows": "length(a)"}, "rows: `length(a)`: length() does not take number"),
-        (
-            b'{"a": []',
-            {"rows": "a"},
-            "is not JSON: it ends inside an object at column 8; close it with `}` on the same line",
-        ),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_one_fault(
-    opened: Open, path: Path, content: bytes, settings: dict[str, str], message: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        opened(content, **settings)
-    assert str(caught.value) == f"recorded target {path}: {message}"
+@pytest.mark.parametrize(("text", "settings", "outcomes"), CASES.values(), ids=CASES)
+def test_responses_in_files(opened: Open, path: Path, text: str, settings: dict[str, str], outcomes: Any) -> None:
+    """In JSON Lines, lists and TREC runs: responses in any form, of other tools, and recorded errors."""
+    content = text.encode(errors="surrogateescape")
+    if isinstance(outcomes, list):
+        with pytest.raises(UsageError) as caught:
+            opened(content, **settings)
+        assert str(caught.value).replace(str(path), "FILE").splitlines() == outcomes
+        return
+    target = opened(content, **settings)
+    for key, expected in outcomes.items():
+        if isinstance(expected, dict):
+            assert ask(target, key).model_dump(mode="json", exclude_defaults=True) == expected
+        else:
+            with pytest.raises((FailedElsewhereError, NotRecordedError)) as failed:
+                ask(target, key)
+            assert f"{failed.type.__name__}: {failed.value}".replace(str(path), "FILE") == expected
 
 
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
@@ -118,30 +106,6 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
 
 
 # JSON Lines
-
-
-def test_responses_of_questions(opened: Open, path: Path) -> None:
-    """A line holds all that a response can hold, in short or long form; all its sources come back, whatever k is."""
-    line = (
-        '{"id": 1, "answer": "Où? 😀", "abstained": true, "tool_calls": ["search", {"name": "open"}], '
-        '"usage": {"prompt_tokens": 3, "completion_tokens": 4}, '
-        '"sources": ["a#1:/", 7, {"id": "c", "title": "T", "score": 0.5}]}'
-    )
-    others = '{"id": "007", "answer": "seven"}\n{"answer": "two", "id": "2", "sources": null}\n{"id": 3, "sources": []}'
-    target = opened(f'{line}\n{others}\n{{"id": 4, "sources": ["b", "a", "b", "c"]}}')
-    assert ask(target) == Response(
-        answer="Où? 😀",
-        abstained=True,
-        tool_calls=(ToolCall(name="search"), ToolCall(name="open")),
-        usage=Usage(prompt_tokens=3, completion_tokens=4),
-        sources=(Source(chunk_id="a#1:/"), Source(chunk_id="7"), Source(chunk_id="c", title="T", score=0.5)),
-    )
-    assert [(ask(target, key).answer, ask(target, key).sources) for key in ("2", "007", "3", "2")] == [
-        *[("two", None), ("seven", None), (None, ()), ("two", None)]
-    ]
-    assert [ranked(ask(target, "4", k)) for k in (1, 1000)] == [["b", "a", "b", "c"]] * 2
-    with pytest.raises(NotRecordedError, match=f"^no response in {path}$"):
-        ask(target, "7")
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
@@ -185,21 +149,7 @@ def test_a_file_that_changes_is_evaluated_as_it_was_checked(opened: Open, path: 
     assert [ask(target, key).answer for key in "12"] == ["one", "two"]
 
 
-# Failures, and responses to other questions
-
-
-def test_a_recorded_error_is_a_failure_of_its_question(opened: Open) -> None:
-    lines = ['{"id": 1, "error": "timeout after 30 s"}', '{"id": 2, "answer": "Sorry.", "error": {"code": 503}}']
-    lines.append('{"id": 4, "sources": [], "status": "error", "message": "no index"}')
-    ok = '{"id": 3, "answer": "yes", "error": null}'
-    for content in ("\n".join([*lines, ok]), f"[{', '.join([*lines, ok])}]"):
-        target = opened(content)
-        for key, text in (("1", "timeout after 30 s$"), ("2", '{"code": 503}$')):
-            with pytest.raises(FailedElsewhereError, match=f"^the file recorded: {text}"):
-                ask(target, key)
-        with pytest.raises(FailedElsewhereError, match="no index"):
-            ask(target, "4")
-        assert ask(target, "3") == Response(answer="yes")
+# Responses to other questions, and runs
 
 
 @pytest.mark.parametrize(("content", "note"), TABLES["lines_of_others"])
@@ -222,63 +172,6 @@ def test_other_questions_are_named_before_anything_is_asked(
     note = f"{path}: responses of no question in the golden set: 1 (`4`); they were ignored"
     assert (ended.value.code, err.count(f"Warning: {note}\n")) == (0, 1)
     assert json.loads(out)["notes"].count(note) == 1
-
-
-# A list in a JSON file
-
-
-def test_responses_in_an_array(opened: Open, path: Path) -> None:
-    target = opened(json.dumps([{"id": 1, "answer": "one"}, {"id": "2", "sources": ["b"]}], indent=1))
-    assert (ask(target, "1").answer, ranked(ask(target, "2"))) == ("one", ["b"])
-    with pytest.raises(UsageError) as caught:
-        opened(json.dumps([{"id": 1, "answer": "a"}, {"id": 2}, {"id": 1, "answer": "b"}, 7]))
-    assert str(caught.value).splitlines() == [
-        f"{path}: item 2: {NO_RESPONSE}",
-        f"{path}: item 3: id `1` is recorded in item 1 already; keep one of them",
-        f"{path}: item 4: is a number; a response is a JSON object",
-    ]
-
-
-# Fields that other tools wrote
-
-
-def test_fields_are_found_by_expressions(opened: Open) -> None:
-    response = {"text": "90 days", "hits": [{"doc": "a", "rank": 1}, {"doc": "b"}]}
-    line = {"question": {"key": 7}, "response": response, "tokens": {"in": 3, "out": 4}, "unknown": 1}
-    maps = {"id": "question.key", "answer": "response.text", "sources": "response.hits", "chunk_id": "doc"}
-    target = opened([line], **maps, prompt_tokens="tokens.in", completion_tokens="tokens.out")
-    usage = Usage(prompt_tokens=3, completion_tokens=4)
-    assert ask(target, "7") == Response(
-        answer="90 days", sources=(Source(chunk_id="a"), Source(chunk_id="b")), usage=usage
-    )
-    rows = {"rows": [{"id": 1, "answer": "a", "usage": {"input_tokens": 3, "output_tokens": 4}}]}
-    assert ask(opened(json.dumps(rows), rows="rows")) == Response(answer="a", usage=usage)
-
-
-def test_fields_that_responses_lack(opened: Open, path: Path) -> None:
-    """Sources that one response lacks are not measured; those that all lack, and a missing field, are bad lines."""
-    maps = {"answer": "text", "sources": "context"}
-    lines = [{"id": 1, "text": "a", "context": None}, {"id": 2, "text": "b", "context": ["x"]}]
-    target = opened(lines, **maps)
-    assert (ask(target, "1").sources, ask(target, "2").sources) == (None, (Source(chunk_id="x"),))
-    nowhere = problems(opened, path, lines[:1], **maps)
-    assert nowhere == [" sources: `context` finds nothing in any response"]
-    lines = [{"id": 1}, {"key": 2, "text": "a"}, {"id": 3, "failure": "down"}, {"id": 4, "text": "b"}]
-    assert problems(opened, path, lines, answer="text", error="failure") == [
-        "1: holds none of answer, sources, tool_calls, abstained",
-        "2: `id` is missing; name the question that was answered",
-    ]
-
-
-def test_responses_are_found_by_the_text_of_their_question(opened: Open, path: Path) -> None:
-    target = opened([{"asked": " WHY?", "answer": "so"}, {"asked": "How?", "answer": "thus"}], question="asked")
-    assert ask(target, "any").answer == "so"
-    assert target.note_on_other_questions({"1"}) == ""
-    lines = [{"asked": "why?", "answer": "so"}, {"asked": "Why?", "answer": "no"}, {"asked": "", "answer": ""}]
-    assert problems(opened, path, lines, question="asked") == [
-        "2: question `why?` is recorded on line 1 already; keep one of them",
-        "3: question: `asked` finds no text",
-    ]
 
 
 def test_texts_without_ids_are_looked_into_and_are_no_miss_where_ids_are_expected(
@@ -345,17 +238,6 @@ def test_ids_that_a_table_made_floats_are_whole_numbers_in_every_file(tmp_path: 
 # TREC runs
 
 
-def test_trec_run(opened: Open) -> None:
-    """A run gives each query its documents with their scores, and no answer."""
-    target = opened("1 Q0 d2 1 7.5 tag\n1\tQ0\td1\t2\t-3e-1\ttag\r\n\n007 Q0 a#1:/ 1 0 tag")
-    assert ask(target) == Response(sources=(Source(chunk_id="d2", score=7.5), Source(chunk_id="d1", score=-0.3)))
-    assert ranked(ask(target, "007")) == ["a#1:/"]
-
-
-def test_queries_that_a_table_made_floats_are_whole_numbers(opened: Open) -> None:
-    assert ranked(ask(opened("1.0 Q0 d2 1 7.5 tag\n2.0 Q0 d1 1 7.5 tag"), "2")) == ["d1"]
-
-
 @pytest.mark.parametrize(("lines", "expected", "agree"), TABLES["rankings"].values(), ids=TABLES["rankings"])
 def test_scores_rank_and_ranks_break_ties_in_any_order_of_lines(
     opened: Open, path: Path, lines: list[str], expected: list[str], agree: bool
@@ -374,16 +256,6 @@ def test_queries_whose_ranks_contradict_their_scores_are_counted(opened: Open, p
     target = opened(run)
     (note,) = target.notes
     assert note.startswith(f"{path}: ranks and scores disagree in 300 queries, `0` first, of 300; ")
-
-
-def test_a_query_without_a_line_in_the_run_retrieved_nothing(opened: Open, path: Path) -> None:
-    target = opened("01 Q0 d 1 1 t\nＱ2 Q0 d 1 1 t\ncafe\u0301 Q0 d 1 1 t")
-    assert ask(target, "3") == Response(sources=())
-    assert ranked(ask(target, "caf\u00e9")) == ["d"]
-    for key, hint in (("1", "it has `01`: write `1`"), ("Q2", "it has `'\\uff312'`: write `'Q2'`")):
-        with pytest.raises(NotRecordedError) as caught:
-            ask(target, key)
-        assert str(caught.value) == f"no response in {path}; {hint}"
 
 
 @pytest.mark.parametrize(("line", "message"), TABLES["bad_trec_lines"])
