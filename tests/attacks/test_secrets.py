@@ -6,11 +6,8 @@ import json
 import os
 import sqlite3
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import mlflow
 import pytest
@@ -24,6 +21,7 @@ from evaltrack.tracking.server_retries import reason
 from evaltrack.tracking.store import Store
 from tests.files import data, put
 from tests.key_forms import keys
+from tests.targets.test_http import Handler, Server, server  # noqa: F401 - a fixture
 
 KEY = keys()["GitHub personal"][1]
 PASSWORD = "correct9horse"
@@ -48,35 +46,19 @@ def everything(folder: Path) -> str:
     return "\n".join(held)
 
 
-class _Echo(BaseHTTPRequestHandler):
-    """Says in every field of its answer what it was sent; fails where the question says so."""
+@pytest.fixture
+def echo(server: Server) -> Server:  # noqa: F811
+    """A server that says in every field of its answer what it was sent; it fails where the question says so."""
 
-    asked: ClassVar[list[str]] = []
-
-    def do_POST(self) -> None:
-        type(self).asked.append(self.path)
-        question = json.loads(self.rfile.read(int(self.headers["content-length"])))["question"]
-        said = " ".join(f"{name}={value}" for name, value in self.headers.items())
+    def answer(handler: Handler) -> None:
+        asks = json.loads(server.requests[-1].body)["question"] == "How?"
+        said = " ".join(f"{name}={value}" for name, value in handler.headers.items())
         source = {"chunk_id": "a", "title": said, "url": f"http://x/?{said}", "text": said}
         body = {"answer": said, "sources": [source], "tool_calls": [{"name": "t", "arguments": {"sent": [said]}}]}
-        sent = json.dumps(body).encode() if question == "How?" else said.encode()
-        self.send_response(200 if question == "How?" else 500)
-        self.send_header("content-length", str(len(sent)))
-        self.end_headers()
-        self.wfile.write(sent)
+        handler.reply(body if asks else said, 200 if asks else 500)
 
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def echo() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    _Echo.asked.clear()
-    yield f"http://127.0.0.1:{server.server_address[1]}/ask"
-    server.shutdown()
-    server.server_close()
+    server.answer, server.url = answer, f"{server.url}/ask"
+    return server
 
 
 BODY = ["-t", "http://127.0.0.1:9/", "--target-option"]
@@ -143,12 +125,12 @@ def test_the_journal_holds_no_value_of_a_query(store_uri: str, tmp_path: Path) -
 
 
 def test_a_query_of_a_target_is_sent_and_not_shown(
-    echo: str, store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    echo: Server, store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _run(["run", str(golden(tmp_path)), "-t", f"{echo}?tenant=muller4711", "--output", "json"]) == 0
+    assert _run(["run", str(golden(tmp_path)), "-t", f"{echo.url}?tenant=muller4711", "--output", "json"]) == 0
 
     said = "".join(capsys.readouterr())
-    assert _Echo.asked == ["/ask?tenant=muller4711"]
+    assert [request.path for request in echo.requests] == ["/ask?tenant=muller4711"]
     assert "/ask?tenant=***" in said
     assert "muller4711" not in said
     with sqlite3.connect(tmp_path / "store" / "mlflow.db") as database:
@@ -156,14 +138,14 @@ def test_a_query_of_a_target_is_sent_and_not_shown(
 
 
 def test_headers_that_a_server_sends_back_are_masked(
-    echo: str, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    echo: Server, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_HEADER", HEADER)
     monkeypatch.setenv("MY_LOGIN", "Ym9iOnBhc3N3MHJk")
     path = golden(tmp_path, FAILS)
     options = {"header.X-Service": "MY_HEADER", "header.Authorization": "Basic MY_LOGIN"}
 
-    result = run_eval(path, target=echo, target_options=options)
+    result = run_eval(path, target=echo.url, target_options=options)
 
     rows = json.dumps(list(result.rows), default=str)
     assert "x-service=***" in rows.lower()

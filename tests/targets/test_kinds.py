@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,6 +15,7 @@ from evaltrack.records import Question, Response
 from evaltrack.targets import KINDS, default_target, open_target
 from evaltrack.targets.responses import as_response
 from tests.files import data, put
+from tests.targets.test_http import Server, server  # noqa: F401 - a fixture
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d")
 
@@ -109,35 +107,25 @@ def down(_question: str) -> dict[str, object]:
     return DOWN
 
 
-class DownHandler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(json.dumps(DOWN).encode())
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.mark.parametrize("kind", ["python", "in this process", "http", "mapped", "command", "recorded"])
-def test_a_response_with_an_error_is_an_error_of_a_negative(kind: str, store_uri: str, tmp_path: Path) -> None:
+def test_a_response_with_an_error_is_an_error_of_a_negative(
+    kind: str,
+    store_uri: str,
+    tmp_path: Path,
+    server: Server,  # noqa: F811
+) -> None:
     golden = put(tmp_path / "small.jsonl", [{"id": "1", "question": QUESTION.question, "expected_chunks": []}])
     answers = put(tmp_path / "answers.jsonl", [{"id": "1", **DOWN}])
-    server = ThreadingHTTPServer(("127.0.0.1", 0), DownHandler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}"
+    server.answer = lambda handler: handler.reply(DOWN)
     target, options = {
         "python": (f"python:{__name__}:down", {}),
         "in this process": (f"python:{__name__}:down", {"in_process": "true"}),
-        "http": (url, {}),
-        "mapped": (url, {"answer": "answer", "sources": "sources"}),
+        "http": (server.url, {}),
+        "mapped": (server.url, {"answer": "answer", "sources": "sources"}),
         "command": (f"command:env Q={{question}} cat {answers}", {}),
         "recorded": (f"recorded:{answers}", {}),
     }[kind]
     made = run_eval(golden, target=target, target_options=options, tracking_uri=store_uri, traces="off")
-    server.shutdown()
-    server.server_close()
     (row,) = made.rows
     assert row["error"].startswith("target_error: FailedElsewhereError: the ")
     assert row["error"].endswith("vector store timeout")
