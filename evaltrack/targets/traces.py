@@ -90,7 +90,7 @@ class TracedAnswers(Target):
         self._packed: dict[str, bytes] = {}
         """The response or failure of each trace by id, the newest first."""
         self._by_text: dict[str, list[str]] = {}
-        self._unread, self._running = dict[str, str](), 0
+        self._unread, self._running = dict[str, str](), list[str]()
         self.used: dict[str, None] = {}
         """Ids of the traces that belong to questions of the golden set."""
         self._ambiguous: dict[str, None] = {}
@@ -106,45 +106,37 @@ class TracedAnswers(Target):
 
     def _put(self, trace: PastTrace, reader: TraceReader) -> None:
         if not trace.ended:
-            self._running += 1
+            self._running.append(trace.id)
             return
         try:
-            result = reader.result(trace)
-            failure = FailedElsewhereError(f"the trace recorded: {' '.join(result.failure.split())}")
-            seconds = {"seconds": trace.seconds}
-            content = packed(failure if result.failure else as_response(result.fields).model_copy(update=seconds))
+            fields = reader.fields_of(trace)
+            question = text_key(fields.pop("question"))
+            if error := fields.get("error"):
+                content = packed(FailedElsewhereError(f"the trace recorded: {' '.join(error.split())}"))
+            else:
+                content = packed(as_response(fields).model_copy(update={"seconds": trace.seconds}))
         except (ValueError, RecursionError) as error:
             self._unread[trace.id] = str(error)[:200]
             return
         self._packed[trace.id] = content
-        self._by_text.setdefault(text_key(result.question), []).append(trace.id)
+        self._by_text.setdefault(question, []).append(trace.id)
 
     @property
     def notes(self) -> list[str]:
         """Notes on traces without a question, questions without a trace, and unreadable traces, with examples."""
-        of, total = f"traces of `{shown(self._place)}`", len(self._packed)
-        unread = [f"{key} ({shown(why)})" for key, why in list(self._unread.items())[:EXAMPLES]]
-        lines = {
-            "without a question or an answer": (len(self._unread), unread),
-            "that have not ended": (self._running, []),
-            f"of {total:,} that match no question of the golden set": (total - len(self.used), self._others()),
+        of = f"traces of `{shown(self._place)}`"
+        names = {
+            " without a question or an answer": [f"{key} ({shown(why)})" for key, why in self._unread.items()],
+            " that have not ended": self._running,
+            f" of {len(self._packed):,} that match no question of the golden set": [
+                key for key in self._packed if key not in self.used
+            ],
+            ": questions without a trace": [f"`{shown(key)}`" for key in self._missing],
+            ": questions with several different answers (`take=newest` takes one)": [
+                f"`{shown(key)}`" for key in self._ambiguous
+            ],
         }
-        notes = [f"{of} {what}: {count:,}{_named(first, count)}" for what, (count, first) in lines.items() if count]
-        questions = {
-            "without a trace": list(self._missing),
-            "with several different answers (`take=newest` takes one)": list(self._ambiguous),
-        }
-        notes += [
-            f"{of}: questions {what}: {len(keys):,}{_named([f'`{shown(key)}`' for key in keys[:EXAMPLES]], len(keys))}"
-            for what, keys in questions.items()
-            if keys
-        ]
-        return notes
-
-    def _others(self) -> list[str]:
-        """Return the first traces that belong to no question."""
-        others = (key for key in self._packed if key not in self.used)
-        return [key for key, _ in zip(others, range(EXAMPLES), strict=False)]
+        return [f"{of}{what}: {len(all_):,} ({first_of(all_, EXAMPLES)})" for what, all_ in names.items() if all_]
 
     def link_to(self, home: TraceHome) -> str | None:
         """Link the traces to a run in their store."""
@@ -182,25 +174,6 @@ def _said(content: bytes) -> str:
         return str(error)
 
 
-def _named(names: list[str], count: int) -> str:
-    return f" ({first_of(names, len(names), count)})" if names else ""
-
-
-@dataclass(frozen=True)
-class TraceResult:
-    """The content of a trace.
-
-    Attributes:
-        question: The text of the question.
-        fields: The fields of a response; a source may have only a text.
-        failure: The reason that there is no response; empty if there is one.
-    """
-
-    question: str
-    fields: Mapping[str, Any]
-    failure: str = ""
-
-
 @dataclass(frozen=True)
 class TraceReader:
     """Reads traces; the expressions are JMESPath.
@@ -224,8 +197,8 @@ class TraceReader:
             raise ValueError("its question is empty")
         return text
 
-    def result(self, trace: PastTrace) -> TraceResult:
-        """Return question and response of a trace.
+    def fields_of(self, trace: PastTrace) -> dict[str, Any]:
+        """Return the fields of a response, or an `error`, and the text of the `question`.
 
         Raises:
             ValueError: its inputs hold no question, or its outputs no answer.
@@ -233,18 +206,19 @@ class TraceReader:
         question = self.question_of(trace)
         sources, outputs = trace.documents, trace.outputs
         if failure := trace.failure or (outputs.get("error") if isinstance(outputs, Mapping) else None):
-            return TraceResult(question, {}, error_text(failure))
+            return {"question": question, "error": error_text(failure)}
         if sources is None and isinstance(outputs, Mapping):
             held = with_contexts(outputs).get("sources")
             sources = held if isinstance(held, list) else None
         fields = {
+            "question": question,
             "answer": _answer(self.answer.find(outputs) if self.answer else outputs, sources),
             "sources": sources,
             "tool_calls": list(trace.tool_calls) or None,
             "usage": _usage(trace.usage or {}),
             "model": trace.model,
         }
-        return TraceResult(question, {name: value for name, value in fields.items() if value is not None})
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 def _question(value: object) -> str:

@@ -58,22 +58,10 @@ def test_settings_reach_the_target(tmp_path: Path) -> None:
     assert ask(f"bm25:{corpus}?floor=1e3").declined
 
 
-def test_each_kind_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is a target behind every kind, asked in the same way."""
-    corpus = write_corpus(tmp_path / "docs")
-    (tmp_path / "kinds_app.py").write_text("def ask(question, k):\n    return ['cats']\n")
-    (tmp_path / "run.trec").write_text("1 Q0 cats 1 0.5 tag\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    names = {
-        "bm25": f"bm25:{corpus}?floor=0",
-        "python": "python:kinds_app:ask",
-        "recorded": f"recorded:{tmp_path / 'run.trec'}",
-    }
-    names["command"] = """command:sh -c 'echo "[\\"cats\\"]"' {question}"""
-    asked_elsewhere = {"endpoints", "http", "https", "openai", "traces", "models", "runs"}  # with servers and stores
-    assert set(names) | asked_elsewhere == set(KINDS)
-    for name in names.values():
-        assert [source.chunk_id for source in ask(name).sources or ()] == ["cats"]
+def test_every_kind_is_tested() -> None:
+    """Those with servers and stores in files of their own."""
+    elsewhere = {"endpoints", "https", "openai", "traces", "models", "runs"}
+    assert elsewhere | {"bm25", "python", "http", "command", "recorded"} == set(KINDS)
 
 
 def test_settings_are_given_beside_the_name_or_in_it(tmp_path: Path) -> None:

@@ -188,13 +188,13 @@ def test_questions_in_the_usual_forms(inputs: Any) -> None:
 
 @pytest.mark.parametrize(("outputs", "answer"), data("targets.json")["trace_outputs"])
 def test_answers_in_the_usual_forms(outputs: Any, answer: str | None) -> None:
-    assert TraceReader().result(PastTrace("t", "When?", outputs)).fields.get("answer") == answer
+    assert TraceReader().fields_of(PastTrace("t", "When?", outputs)).get("answer") == answer
 
 
 def test_inputs_and_outputs_of_ones_own() -> None:
     trace = PastTrace("t", {"a": "x", "b": {"c": "When?"}, "d": "y"}, {"z": {"y": "90."}})
     reader = TraceReader(*(compile_expression("traces", *each) for each in (("question", "b.c"), ("answer", "z.y"))))
-    assert (reader.question_of(trace), reader.result(trace).fields["answer"]) == ("When?", "90.")
+    assert (reader.question_of(trace), reader.fields_of(trace)["answer"]) == ("When?", "90.")
     for inputs, outputs, problem in (
         (trace.inputs, None, "name the one that holds the text; say which with `question=`"),
         ("When?", {"z": 1}, "its outputs hold no answer"),
@@ -202,9 +202,9 @@ def test_inputs_and_outputs_of_ones_own() -> None:
         (" ", None, "its question is empty"),
     ):
         with pytest.raises(ValueError, match=problem):
-            TraceReader().result(PastTrace("t", inputs, outputs))
+            TraceReader().fields_of(PastTrace("t", inputs, outputs))
     failed = PastTrace("t", "When?", {"answer": "", "sources": [], "error": {"code": 7}})
-    assert TraceReader().result(failed).failure == '{"code": 7}'
+    assert TraceReader().fields_of(failed)["error"] == '{"code": 7}'
 
 
 def test_documents_and_tokens() -> None:
@@ -215,7 +215,8 @@ def test_documents_and_tokens() -> None:
         {"chunk_id": "c"},
     ]
     usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 17, "cache_read_input_tokens": 10}
-    fields = TraceReader().result(PastTrace("t", "When?", documents, documents=documents, usage=usage)).fields
+    fields = TraceReader().fields_of(PastTrace("t", "When?", documents, documents=documents, usage=usage))
+    fields.pop("question")
     assert as_response(fields).sources == (
         Source(chunk_id="https://a.example/x", title="X", url="https://a.example/x", text="a", score=0.5),
         Source(chunk_id="b1", text="b"),
@@ -223,6 +224,9 @@ def test_documents_and_tokens() -> None:
     )
     assert fields["usage"] == {"prompt_tokens": 15, "completion_tokens": 2, "cached_tokens": 10}
     assert "answer" not in fields
-    assert TraceReader().result(PastTrace("t", "When?", "a", usage={"input_tokens": 1})).fields == {"answer": "a"}
-    listed = TraceReader().result(PastTrace("t", "When?", {"answer": "a", "sources": ["c1"]})).fields
-    assert listed == {"answer": "a", "sources": ["c1"]}
+    assert TraceReader().fields_of(PastTrace("t", "When?", "a", usage={"input_tokens": 1})) == {
+        "question": "When?",
+        "answer": "a",
+    }
+    listed = TraceReader().fields_of(PastTrace("t", "When?", {"answer": "a", "sources": ["c1"]}))
+    assert listed == {"question": "When?", "answer": "a", "sources": ["c1"]}
