@@ -72,7 +72,8 @@ def as_response(value: object) -> Response:
             )
             response = value.model_copy(update={"tool_calls": tuple(calls)}) if value.tool_calls else value
     except ValidationError as error:
-        raise InvalidResponseError(_explain(error)) from None
+        first = error.errors(include_url=False)[0]
+        raise InvalidResponseError(finding_words(first, verb="it must be")) from None
     except RecursionError:
         raise InvalidResponseError("is nested too deep") from None
     return response
@@ -97,25 +98,23 @@ def unpacked(content: bytes) -> Response:
     return Response.model_validate_json(text)
 
 
-def as_source(value: object, place: str = "", unread: list[str] | None = None) -> Source:
-    """Return a source from its short form (a chunk id), its fields or a library's object; `id` is read as `chunk_id`.
+def _source(value: object, place: str, unread: list[str]) -> object:
+    """Return a source, or the fields of one to be validated: a short form is a chunk id, and `id` is `chunk_id`.
 
     The names of unread fields are added to `unread`; `place` is the path of the source.
     """
     if isinstance(value, Source):
         return value
-    fields: Any = None if isinstance(value, str) else source_fields(value)
-    value = plain(value)
-    if fields is None and isinstance(value, Mapping):
-        fields = value
-        if "id" in value and "chunk_id" not in value:
-            fields = {("chunk_id" if name == "id" else name): item for name, item in value.items()}
+    fields, held = None if isinstance(value, str) else source_fields(value), plain(value)
+    if fields is None and isinstance(held, Mapping):
+        is_short = "chunk_id" not in held
+        fields = {("chunk_id" if is_short and name == "id" else name): item for name, item in held.items()}
     if fields is None:
-        return Source.model_validate({"chunk_id": value})
-    fields = take_fields(fields, SOURCE_FIELDS, place, [] if unread is None else unread)
+        return {"chunk_id": held}
+    fields = take_fields(fields, SOURCE_FIELDS, place, unread)
     if isinstance(score := fields.get("score"), float) and isnan(score):  # tables hold NaN for missing values
         del fields["score"]
-    return Source.model_validate(fields)
+    return fields
 
 
 def _read(value: object) -> Response:
@@ -129,7 +128,7 @@ def _read(value: object) -> Response:
         return _from_mapping(held)
     if isinstance(held, list | tuple):
         _check_flat(held)
-        return _from_mapping({"sources": held}, "")
+        return _from_mapping({"sources": held})
     what = "a stream" if hasattr(held, "__next__") or hasattr(held, "__anext__") else type(held).__name__
     cure = "collect it first, and return" if what == "a stream" else "return"
     raise InvalidResponseError(f"is {what}; {cure} an answer, a list of sources, a mapping or a Response")
@@ -162,8 +161,8 @@ def _check_flat(value: list[object] | tuple[object, ...]) -> None:
             )
 
 
-def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response:
-    """Return the response of these fields; `within` is the prefix of a source's path in errors."""
+def _from_mapping(value: Mapping[Any, Any]) -> Response:
+    """Return the response of these fields."""
     unread: list[str] = []
     value = with_contexts({name: item for name, item in value.items() if name != "error"})
     fields = take_fields(value, FIELDS, "", unread)
@@ -176,10 +175,10 @@ def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response
         sources = _list(fields["sources"], "sources", "it must be a list, best first")
         if any(map(_is_prose, sources)):
             sources = [{"text": each} if isinstance(each, str) else each for each in sources]
-        fields["sources"] = tuple(_source_at(place, item, within, unread) for place, item in enumerate(sources))
+        fields["sources"] = [_source(item, f"sources.{place}", unread) for place, item in enumerate(sources)]
     if "tool_calls" in fields:
         calls = _list(fields["tool_calls"], "tool_calls", "it must be a list")
-        fields["tool_calls"] = tuple(as_tool_call(place, item, unread) for place, item in enumerate(calls))
+        fields["tool_calls"] = [as_tool_call(place, item, unread) for place, item in enumerate(calls)]
     if "usage" in fields:
         unread += [f"usage.{name}" for name in unread_counts(fields["usage"])]
         fields["usage"] = read_usage(fields["usage"])
@@ -198,20 +197,6 @@ def _list(value: object, name: str, cure: str) -> list[object] | tuple[object, .
 def _names(unread: list[str]) -> tuple[str, ...]:
     """Return a limited number of unique, shortened names."""
     return tuple(dict.fromkeys(ascii(name)[1:-1][:80] for name in unread))[:MOST_UNREAD]
-
-
-def _source_at(place: int, value: object, within: str, unread: list[str]) -> Source:
-    try:
-        return as_source(value, f"{within}.{place}" if within else "", unread)
-    except ValidationError as error:
-        raise InvalidResponseError(_explain(error, f"{within}.{place}" if within else "")) from None
-
-
-def _explain(error: ValidationError, within: str = "") -> str:
-    """Return the first error as text with its path."""
-    first = error.errors(include_url=False)[0]
-    place = tuple(within.split(".")) if within else ()
-    return finding_words({**first, "loc": (*place, *first["loc"])}, verb="it must be")
 
 
 def as_tool_call(place: int, value: object, unread: list[str]) -> object:

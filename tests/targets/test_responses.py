@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from evaltrack.records import Response, Source, ToolCall, Usage
 from evaltrack.records.response import MOST_TOKENS
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
-from evaltrack.targets.responses import as_response, as_source
+from evaltrack.targets.responses import as_response
 from tests.files import data
 
 TABLES = data("targets.json")
@@ -116,7 +116,6 @@ def test_forms(value: Any, response: Response) -> None:
 def test_a_response_is_taken_as_it_is_and_other_values_are_not_changed() -> None:
     response = Response(answer="Yes.", sources=(A,))
     assert as_response(response) is response
-    assert as_source(A) is A
     value = {"sources": [{"id": "a"}], "tool_calls": ["search"], "answer": None}
     as_response(value)
     assert value == {"sources": [{"id": "a"}], "tool_calls": ["search"], "answer": None}
@@ -160,7 +159,7 @@ INVALID: dict[str, tuple[Any, str]] = {
         {"tool_calls": [{"name": "a", "arguments": {"x": nested(100_000)}}]},
         "is nested too deep",
     ),
-    "bool of numpy as chunk id": ([np.bool_(True)], "`chunk_id` is "),
+    "bool of numpy as chunk id": ([np.bool_(True)], "`sources.0.chunk_id` is "),
     "function without a name": (
         {"tool_calls": [openai_call("", "{}")]},
         "`tool_calls.0.name` is empty; write some text",
