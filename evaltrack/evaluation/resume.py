@@ -109,10 +109,9 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
 
 def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
     path, before = _find_journal(run_id, store)
-    try:
-        different = _differences(before, now)
-    except (KeyError, TypeError, AttributeError, ValueError):
-        raise UsageError(f"run {run_id} was started by another version of evaltrack; evaluate again") from None
+    different = _differences(before, now)
+    if different is None:
+        raise UsageError(f"run {run_id} was started by another version of evaltrack; evaluate again")
     if different:
         raise UsageError(f"run {run_id} was a different evaluation: {'; '.join(different)}. Start a new run")
     if before.get("finished") and not retry_errors:
@@ -163,16 +162,19 @@ def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
 
 
 def _same(stored: dict[str, Any], now: dict[str, Any]) -> bool:
+    is_open = stored.get("experiment") == now["experiment"] and not stored.get("finished")
+    return is_open and _differences(stored, now) == []
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str] | None:
+    """Return the differences that affect rows; changed lines of the golden set are handled one by one.
+
+    None if the data are from another version of evaltrack.
+    """
     try:
-        elsewhere = stored.get("experiment") != now["experiment"]
-        return not (elsewhere or stored.get("finished") or _differences(stored, now))
-    except (KeyError, TypeError, AttributeError, ValueError):  # from another version
-        return False
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Return the differences that affect rows; changed lines of the golden set are handled one by one."""
-    was, new = _shaping(before), _shaping(now)
+        was, new = _shaping(before), _shaping(now)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return None
     return [
         shown_text(f"{part} was {was.get(part)!r} and is {new[part]!r}") for part in new if was.get(part) != new[part]
     ]

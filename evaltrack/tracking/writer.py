@@ -23,12 +23,12 @@ from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, REASONING_SCORE
 from evaltrack.records import Reasoned, Row
 from evaltrack.records.amount import count
 from evaltrack.records.json_text import finite_json
-from evaltrack.records.row import Traced, milliseconds_now
+from evaltrack.records.row import Traced
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.artifacts import Artifacts, Expected, expect, write_until_held
 from evaltrack.tracking.rows import TableWriter, columns_with, names_to_read, value_in
 from evaltrack.tracking.rows_reader import count_rows, read_table, stored_rows
-from evaltrack.tracking.runs import OpenRun, run_params, run_tags
+from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import ROWS, TRIALS, metric_name, rows_tag
 from evaltrack.tracking.traces import TRACES_TAG, has_trace, joined_root, read_counts, trace_of, write_traces
@@ -170,17 +170,14 @@ class RunWriter:
 
         MLflow shows the metrics of the last step, regardless of their time.
         """
-        from mlflow.entities import Metric
-
-        now = milliseconds_now()
         stored = find_run(self._store, self._run_id).data.metrics if self._run.resumed else {}
-        steps = dict.fromkeys(metrics, 0)
+        changed = {name: value for name, value in metrics.items() if stored.get(name) != value}
+        steps = dict[str, int]()
         with tracking_errors("reading the metrics that were logged before"):
-            for name in metrics.keys() & stored.keys():
-                if stored[name] != metrics[name]:
-                    earlier = self._store.client.get_metric_history(self._run_id, name)
-                    steps[name] = 1 + max((metric.step for metric in earlier), default=-1)
-        return [Metric(name, value, now, steps[name]) for name, value in metrics.items() if stored.get(name) != value]
+            for name in changed.keys() & stored.keys():
+                earlier = self._store.client.get_metric_history(self._run_id, name)
+                steps[name] = 1 + max((metric.step for metric in earlier), default=-1)
+        return run_metrics(changed, steps)
 
     def log_text(self, path: str, pieces: Iterable[str]) -> None:
         """Log a text as the artifact `path`, streamed through a file.
