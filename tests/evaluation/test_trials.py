@@ -84,7 +84,7 @@ def test_every_way_to_end(asked: int) -> None:
             assert reasons == {f"{measured} of {len(kinds) + asked} trials were measured"}, kinds
 
 
-def test_which_trial_is_shown() -> None:
+def test_one_trial_is_shown_whatever_finishes_first() -> None:
     for kinds in WAYS:
         merged, outcome = merge(trials(kinds)), decided(kinds)
         unmeasured = [n for n, kind in enumerate(kinds) if kind == "u"] or [
@@ -95,6 +95,10 @@ def test_which_trial_is_shown() -> None:
             assert getattr(merged, name) == getattr(shown, name), (kinds, name)
         assert merged.failure == (None if outcome else shown.failure), kinds
         assert merged.trial is None
+        assert merged.scores.keys().isdisjoint(merged.unmeasured), kinds
+        rest = {name: why for name, why in merged.unmeasured.items() if name not in OF_TRIALS}
+        assert rest == {name: why for name, why in shown.unmeasured.items() if name not in merged.scores}, kinds
+        assert merge(trials(kinds)[::-1]) == merge(Random(7).sample(trials(kinds), len(kinds))) == merged, kinds
 
 
 def test_each_score_is_a_mean_over_the_trials_that_measured_it() -> None:
@@ -110,16 +114,6 @@ def test_each_score_is_a_mean_over_the_trials_that_measured_it() -> None:
         assert {name: value for name, value in merged.scores.items() if name not in own} == means, kinds
 
 
-def test_a_score_is_measured_or_has_a_reason_and_never_both() -> None:
-    for kinds in WAYS:
-        merged = merge(trials(kinds))
-        assert merged.scores.keys().isdisjoint(merged.unmeasured), kinds
-        number = merged.duplicates
-        shown = trials(kinds)[number - 1].unmeasured
-        rest = {name: why for name, why in merged.unmeasured.items() if name not in OF_TRIALS}
-        assert rest == {name: why for name, why in shown.items() if name not in merged.scores}, kinds
-
-
 def test_time_and_tokens_are_those_of_one_trial() -> None:
     for kinds in WAYS:
         merged = merge(trials(kinds))
@@ -130,14 +124,6 @@ def test_time_and_tokens_are_those_of_one_trial() -> None:
             assert merged.tokens == Tokens(count=round(100 * statistics.mean(numbers)), known="counted"), kinds
         else:
             assert merged.tokens is None, kinds
-
-
-def test_the_order_in_which_trials_finish_is_no_matter() -> None:
-    shuffle = Random(7).shuffle
-    for kinds in WAYS:
-        shuffled = trials(kinds)
-        shuffle(shuffled)
-        assert merge(shuffled) == merge(trials(kinds)) == merge(trials(kinds)[::-1]), kinds
 
 
 def test_one_trial_of_one_is_its_row() -> None:
