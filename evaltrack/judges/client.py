@@ -121,15 +121,6 @@ class FormChoice:
             self.form, self.is_decided = form + 1, False
 
 
-def response_format(schema: Schema | None, form: int) -> dict[str, Any] | None:
-    """Return the `response_format` of a request; None if it has none."""
-    if schema is None or FORMATS[form] == "text":
-        return None
-    if FORMATS[form] == "json_object":
-        return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": schema.name, "schema": schema.schema, "strict": True}}
-
-
 @dataclass
 class Asking:
     """A question in progress: the form that it has reached, and its failures so far.
@@ -224,18 +215,15 @@ class LLM:
         asking = Asking(list(messages), schema, self._forms.form, question or repr(messages))
         try:
             while asking.may_go_on:
-                if (body := await self._attempt(asking)) is not None:
-                    try:
-                        return read_answer(body)
-                    except ServerFaultError as error:
-                        await self._failed(asking, str(error))
+                if (answer := await self._attempt(asking)) is not None:
+                    return answer
         except asyncio.CancelledError as error:
             error.add_note(f"{WAITING}{asking.waits_for(self._throttle)}")
             raise
         raise asking.gave_up()
 
-    async def _attempt(self, asking: Asking) -> bytes | None:
-        """Return the body of an answer; None, after a wait, if the call should be repeated."""
+    async def _attempt(self, asking: Asking) -> Answer | None:
+        """Return the answer; None, after a wait, if the call should be repeated."""
         from openai import APIConnectionError, APIStatusError
 
         since, parameters = 0.0, dict[str, Any]()
@@ -244,20 +232,19 @@ class LLM:
                 parameters, asking.sent_at = dict(self._parameters), since
                 asking.form = self._forms.of(asking.form)  # other calls may have found the form meanwhile
                 body = await self._call(asking, parameters)
-        except APIStatusError as error:
-            asking.sent_at = None
-            if not self._adapt(asking, error, parameters):
-                await self._after(asking, error, since)
-        except (APIConnectionError, TimeoutError) as error:
-            asking.sent_at = None
-            await self._failed(asking, self._why(error))
-        else:
             self._throttle.succeeded()
             self._answered = True
             self._refused_by_gateway.clear()
             if asking.schema is not None:
                 self._forms.worked(asking.form)
-            return body
+            return read_answer(body)
+        except APIStatusError as error:
+            asking.sent_at = None
+            if not self._adapt(asking, error, parameters):
+                await self._after(asking, error, since)
+        except (APIConnectionError, TimeoutError, ServerFaultError) as error:
+            asking.sent_at = None
+            await self._failed(asking, self._why(error))
         return None
 
     @property
@@ -284,8 +271,9 @@ class LLM:
         from openai import APIStatusError
 
         request = {"model": self.model, "messages": asking.messages, **parameters}
-        if (wanted := response_format(asking.schema, asking.form)) is not None:
-            request["response_format"] = wanted
+        if asking.schema is not None and (form := FORMATS[asking.form]) != "text":
+            asked = {"name": asking.schema.name, "schema": asking.schema.schema, "strict": True}
+            request["response_format"] = {"type": form, **({form: asked} if form == "json_schema" else {})}
         try:
             async with asyncio.timeout(self._call_seconds):
                 return await self._open().post("/chat/completions", body=request, cast_to=bytes)
@@ -358,4 +346,4 @@ class LLM:
         if isinstance(error, TimeoutError | APITimeoutError):
             return f"no complete answer within {self._call_seconds:g} s"
         cause = error.__cause__ or error
-        return shown_text(f"{type(cause).__name__}: {cause}")
+        return str(error) if isinstance(error, ServerFaultError) else shown_text(f"{type(cause).__name__}: {cause}")

@@ -70,18 +70,15 @@ class FunctionJudge(Judge):
         if inspect.isawaitable(returned):
             returned = await returned
         if isinstance(returned, Mapping):
-            returned = self._read(returned)
+            try:
+                returned = read_verdict({"reasoning": "", **folded(returned), "judge": self.name})
+            except ValidationError as error:
+                raise ValueError(f"the judge returned an invalid verdict: {findings(error)}") from None
         if not isinstance(returned, Verdict):
             raise TypeError(f"the judge returned {type(returned).__name__}; return a Verdict or its fields")
         if name := lacking(question, returned):
             raise ValueError(f"the judge returned no `{name}`")
         return returned.model_copy(update={"judge": self.name})
-
-    def _read(self, fields: Mapping[Any, Any]) -> Verdict:
-        try:
-            return read_verdict({"reasoning": "", **folded(fields), "judge": self.name})
-        except ValidationError as error:
-            raise ValueError(f"the judge returned an invalid verdict: {findings(error)}") from None
 
 
 class ProcessJudge(Pool, Judge):

@@ -312,16 +312,10 @@ def _open_mlflow(place: str, spec: str) -> GenaiJudge | LibraryMetric:
     if not colon:
         return open_builtin_scorer(name, settings, spec)
     if name == "Guidelines":
-        lines = _lines(Path(rest), spec)
+        text = bounded_text(Path(rest), MAX_GUIDELINES, spec, "write fewer guidelines")
+        if not (lines := [line.strip() for line in text.splitlines() if line.strip()]):
+            raise UsageError(f"`scores={spec}`: {rest}: holds no guideline; write one on each line")
         return open_builtin_scorer(name, {**settings, "guidelines": lines}, spec)
     if model:
         raise UsageError(f"`scores={spec}`: `?model=` is for scorers that are built in; name the model in your own")
     return GenaiJudge(import_function(place, "score"), spec)
-
-
-def _lines(path: Path, spec: str) -> list[str]:
-    text = bounded_text(path, MAX_GUIDELINES, spec, "write fewer guidelines")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not lines:
-        raise UsageError(f"`scores={spec}`: {path}: holds no guideline; write one on each line")
-    return lines

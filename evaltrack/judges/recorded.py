@@ -55,8 +55,7 @@ class RecordedJudge(Judge):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._verdicts = path, dict[str, Verdict]()
-        self._answer_digests = dict[str, str]()
+        self._path, self._verdicts, self._answer_digests = path, dict[str, Verdict](), dict[str, str | None]()
         self._lines = dict[tuple[str, str], int]()
         problems: list[str] = []
         try:
@@ -65,18 +64,16 @@ class RecordedJudge(Judge):
             raise UsageError(f"recorded judge {path}: cannot be read: {error.strerror}") from None
         if words := other_encoding(raw_text) or _spread_words(raw_text):
             raise UsageError(f"recorded judge {path}: {words}")
-        lines = raw_text.split(b"\n")
-        for number, raw in enumerate(lines, start=1):
+        for number, raw in enumerate(raw_text.split(b"\n"), start=1):
             if raw.strip():
                 self._add(number, raw, problems)
         if not problems and not self._verdicts:
             problems.append(f"recorded judge {path}: is empty; write one JSON object a line")
         names = sorted({judge for _, judge in self._lines})
         if len(names) > 1:
-            cure = (
-                "one file, one judge: write the lines of each to a file of its own, and name all of these in `judge=`"
-            )
-            problems.insert(0, f"recorded judge {path}: names several judges ({', '.join(names)}); {cure}")
+            cure = "write the lines of each to a file of its own, and name all of these in `judge=`"
+            what = f"recorded judge {path}: names several judges ({', '.join(names)}); one file, one judge"
+            problems.insert(0, f"{what}: {cure}")
         if problems:
             raise BadLinesError(problems, guide=Guide.VERDICTS)
         self.name = names[0]
@@ -94,9 +91,7 @@ class RecordedJudge(Judge):
         first = self._lines.setdefault((key, verdict.judge), number)
         if first != number:
             problems.append(f"{place}: id `{key}` is judged on line {first} already; keep one of them")
-        self._verdicts[key] = verdict
-        if digest is not None:
-            self._answer_digests[key] = digest
+        self._verdicts[key], self._answer_digests[key] = verdict, digest
 
     @property
     def verdicts(self) -> Mapping[str, Verdict]:
@@ -121,8 +116,7 @@ class RecordedJudge(Judge):
         verdict = self._verdicts.get(question.id)
         if verdict is None:
             raise NotJudgedError(f"no verdict in {self._path}")
-        digest = self._answer_digests.get(question.id)
-        if digest is not None and digest != text_digest(response.answer or ""):
+        if self._answer_digests[question.id] not in (None, text_digest(response.answer or "")):
             what = f"the verdict in {self._path} is for a different answer"
             raise NotJudgedError(f"{what}; judge this answer again, or remove `answer_digest` from the line")
         if name := lacking(question, verdict):
