@@ -7,7 +7,7 @@ the others are listed too. A gain is read as a loss with the sides exchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from evaltrack.compare.change import CAUSES, Cause, CauseKind
@@ -21,21 +21,13 @@ ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 Finding = tuple[Cause, bool]
 """A difference, and True if it can explain the loss or gain."""
 
-OPPOSITES: Mapping[CauseKind, CauseKind] = {
-    "source_lost": "source_gained",
-    "fewer_sources": "source_gained",
-    "source_demoted": "source_promoted",
-    "now_declines": "no_longer_declines",
-    "answer_missing": "answer_gained",
-}
-"""The names of causes with exchanged sides, if they differ."""
-
 MOVED_TEXTS: tuple[CauseKind, ...] = ("ids_changed", "rechunked", "source_text_changed")
 NOTHING_DIFFERS = "the stored rows do not differ"
+NOTHING_SEEN = AllSources()
 
 
 def causes_of(
-    before: StoredRow, after: StoredRow, k: int, *, worse: bool = True, everywhere: AllSources | None = None
+    before: StoredRow, after: StoredRow, k: int, *, worse: bool = True, everywhere: AllSources = NOTHING_SEEN
 ) -> list[Cause]:
     """Return the cause, then all other differences in the order of the flow.
 
@@ -55,21 +47,14 @@ def causes_of(
     mended = "" if worse or not before.error or after.error else f"{before.error}; that was before"
     if mended and before.target_failed:
         return [Cause("target_failed", mended)]
-    shown = everywhere or AllSources()
-    loss, gain = Differences(before, after, k, shown), Differences(after, before, k, shown, gain=True)
+    loss, gain = Differences(before, after, k, everywhere), Differences(after, before, k, everywhere, gain=True)
     findings = list(_findings(loss, gain) if worse else _findings(gain, loss))
     if after.error or mended:
         findings.append((Cause("judge_failed", after.error or mended), worse or bool(mended)))
-    findings.sort(key=_place)
+    findings.sort(key=lambda each: (ORDER.index(each[0].kind), each[0].rank_before or each[0].rank_after or 0))
     first = next((cause for cause, explains in findings if explains), None)
     others = [cause for cause, _ in findings if cause is not first]
     return [first or Cause("unknown", _unexplained(loss, others)), *others]
-
-
-def _place(finding: Finding) -> tuple[int, int]:
-    """Return the place in the flow. Causes of several sources are ordered by their rank before, or else after."""
-    cause, _ = finding
-    return ORDER.index(cause.kind), cause.rank_before or cause.rank_after or 0
 
 
 def _unexplained(loss: Differences, others: Sequence[Cause]) -> str:
@@ -92,7 +77,7 @@ def _cause(
     **parts: object,
 ) -> Cause:
     """Return the cause with its sentence. A gain has the opposite name and the ranks in the order of time."""
-    kind = OPPOSITES.get(kind, kind) if way.gain else kind
+    kind = CAUSES[kind].opposite or kind if way.gain else kind
     was, now = ranks[::-1] if way.gain else ranks
     name = way.name(source) if source else None
     words = (CAUSES[kind].sentence or CAUSES[kind].title).format(source=name, was=was, now=now, **parts)

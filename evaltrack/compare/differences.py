@@ -52,17 +52,11 @@ def by_key(row: StoredRow) -> Ranked:
     return {key: (rank, source) for rank, keys, source in in_order(row) for key in keys}
 
 
-def scored_rank(reciprocal: float | None, trials: int | None) -> int | None:
-    """Return the rank of a reciprocal rank; None for zero, and for a mean of several trials."""
-    if reciprocal is None or reciprocal < LEAST_RECIPROCAL or trials is not None:
-        return None
-    return round(1 / reciprocal)
-
-
 def first_rank(row: StoredRow) -> int | None:
     """Return the rank of the first expected source among all distinct sources; None if none was returned."""
-    if rank := scored_rank(row.scores.get("reciprocal_rank"), row.trials):
-        return rank
+    reciprocal = row.scores.get("reciprocal_rank", 0.0)
+    if reciprocal >= LEAST_RECIPROCAL and row.trials is None:  # of several trials it is a mean
+        return round(1 / reciprocal)
     expected = set(row.expected_keys)
     return next((rank for rank, keys, _ in in_order(row) if not expected.isdisjoint(keys)), None)
 
@@ -109,13 +103,13 @@ class AllSources:
         kept = {key for key in both if not was[key].isdisjoint(now[key])}
         edited = {key for key in both - kept if was[key] and now[key]}
         cut = edited & parts_of_old(old, new)
-        cut = cut if len(cut) >= SEVERAL_CUT and len(cut) >= SAME * len(edited) else set()
+        cut = cut if len(cut) >= max(SEVERAL_CUT, SAME * len(edited)) else set()
         edited -= cut
         edited |= {page_of(each) for each in new if source_id(each) in edited}
         gone = [each for key in before.keys() & after.keys() for each in cut_out(before[key], after[key])]
         gone_pages = {page_of(each) for each in gone} - {page_of(each) for each in new}
         deleted = gone_pages | {source_id(each) for each in gone}
-        known = {text for texts in was.values() for text in texts}
+        known = set[str]().union(*was.values())
         moved = sum(not known.isdisjoint(now[key]) for key in fresh)
         smaller = min(len(was), len(now))
         recut = smaller >= ENOUGH and len(both) <= FEW * smaller and 2 * moved < len(fresh)
