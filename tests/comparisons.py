@@ -18,23 +18,10 @@ from .stored import patched
 
 SIGNATURE = Signature(golden="travel", golden_digest="0123", k=3, target="bm25:docs")
 MADE = {"k": "3", "target": "bm25:docs", "commit": "1a2b3c4d5e6f (main)"}
-BASELINE = Run(
-    "b1",
-    "bm25 floor 0",
-    SIGNATURE,
-    "http://127.0.0.1:5000/#/experiments/0/runs/b1",
-    26,
-    settings=MADE | {"target.floor": "0"},
-)
-CANDIDATE = Run(
-    "c1",
-    "bm25 floor 3",
-    SIGNATURE,
-    "http://127.0.0.1:5000/#/experiments/0/runs/c1",
-    26,
-    1,
-    settings=MADE | {"target.floor": "3", "param.chunk_size": "600", "commit": "9f8e7d6c5b4a (main)"},
-)
+UI = "http://127.0.0.1:5000/#/experiments/0"
+BASELINE = Run("b1", "bm25 floor 0", SIGNATURE, f"{UI}/runs/b1", 26, settings=MADE | {"target.floor": "0"})
+CHANGED = {"target.floor": "3", "param.chunk_size": "600", "commit": "9f8e7d6c5b4a (main)"}
+CANDIDATE = Run("c1", "bm25 floor 3", SIGNATURE, f"{UI}/runs/c1", 26, 1, settings=MADE | CHANGED)
 ALLOWED = {"recall_at_k": Threshold(0.05, relative=True), "mrr": Threshold(0.1, relative=True)}
 RECALL = MetricDelta(
     "recall_at_k", 0.8, 0.7, 20, 0.125, 1, 3, (-0.25, 0.05), ALLOWED["recall_at_k"], over=True, regressed=True
@@ -85,34 +72,14 @@ FLIP = Change(
     before=flat("Yes, within 30 days.", "fees#refunds", "fees#lead", "fees#lead", "visa#fees"),
     after=flat("Yes, within 14 days.", "fares#refunds", "fees#lead", "visa#fees", "fees#refunds"),
 )
-LOST = replace(
-    FLIP,
-    id="8",
-    question="How long may I stay?",
-    fate="lost",
-    now="error",
-    cause=Cause("target_failed", "target_timeout: no response within 60 s"),
-    also=(),
-    dropped=(),
-    before=None,
-    after=None,
-)
+BRIEF = replace(FLIP, also=(), before=None, after=None)
+TIMED_OUT = Cause("target_failed", "target_timeout: no response within 60 s")
+LOST = replace(BRIEF, id="8", question="How long may I stay?", fate="lost", now="error", cause=TIMED_OUT, dropped=())
+REPHRASED = Cause("answer_changed", "same sources, different answer")
 FIX = replace(
-    FLIP,
-    id="9",
-    question="Where is the desk?",
-    fate="fixed",
-    was="fail",
-    now="pass",
-    cause=Cause("answer_changed", "same sources, different answer"),
-    also=(),
-    dropped=(),
-    before=None,
-    after=None,
+    BRIEF, id="9", question="Where is the desk?", fate="fixed", was="fail", now="pass", cause=REPHRASED, dropped=()
 )
-DROP = replace(
-    FLIP, id="10", question="Which zone?", fate="lower score", was="pass", now="pass", also=(), before=None, after=None
-)
+DROP = replace(BRIEF, id="10", question="Which zone?", fate="lower score", was="pass", now="pass")
 GROUPS = (
     GroupDelta("domain", "rail", 4, (replace(RECALL, candidate=0.8, n=4, threshold=None, regressed=False),), 0, 0),
     GroupDelta("domain", "travel", 20, (RECALL, MRR), 1, 1),
@@ -151,7 +118,7 @@ def comparison(**fields: Any) -> Comparison:
         ignored=("judge",),
         left_out=("accuracy", "judge_score"),
         causes={"source_demoted": 2, "target_failed": 1},
-        compare_link="http://127.0.0.1:5000/#/experiments/0/evaluation-runs?selectedRunUuid=c1&compareToRunUuid=b1",
+        compare_link=f"{UI}/evaluation-runs?selectedRunUuid=c1&compareToRunUuid=b1",
     )
     return changed(made, **fields)
 
@@ -198,9 +165,8 @@ def quiet(**fields: Any) -> Comparison:
 
 def hostile() -> Comparison:
     """The same with foreign text wherever text can be foreign."""
-    cause = Cause(
-        "source_lost", f"`{EVIL}` (rank 1) is no longer returned", EVIL, 1, None, "javascript:alert(1)", (EVIL,)
-    )
+    lost = f"`{EVIL}` (rank 1) is no longer returned"
+    cause = Cause("source_lost", lost, EVIL, 1, None, "javascript:alert(1)", (EVIL,))
     source = {"chunk_id": EVIL, "title": EVIL, "url": EVIL, "score": 1.7e308, "text": EVIL, "text_digest": "0"}
     row = flat(None)
     change = replace(
@@ -214,15 +180,8 @@ def hostile() -> Comparison:
         before=patched(row, answer=EVIL, sources=[source], error=EVIL),
         after=patched(row, answer=f"{EVIL} {EVIL}", sources=[source | {"chunk_id": None}], expected=[EVIL]),
     )
-    run = Run(
-        EVIL,
-        EVIL,
-        SIGNATURE.model_copy(update={"golden": EVIL}),
-        "javascript:alert(1)",
-        1,
-        1,
-        settings={f"param.{EVIL}": EVIL},
-    )
+    signature = SIGNATURE.model_copy(update={"golden": EVIL})
+    run = Run(EVIL, EVIL, signature, "javascript:alert(1)", 1, 1, settings={f"param.{EVIL}": EVIL})
     return comparison(
         baseline=run,
         candidate=run,

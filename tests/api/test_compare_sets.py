@@ -85,8 +85,9 @@ def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: py
     assert (unknown.exit_code, verdicts(unknown)) == (3, ["ok", "ok", "unknown"])
     assert "is FAILED; evaluate again" in unknown.sets[2].problem
     evaluated(paths[0], "one 1")
-    assert _run(["compare", *map(str, paths), "--output", "table", "--no-log"]) == 1
+    assert _run(["compare", *map(str, paths), "--output", "table", "--no-log", "--github"]) == 1
     lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("::error") for line in lines)
     assert lines[0].split() == [
         "golden",
         "set",
@@ -120,12 +121,9 @@ def test_json_holds_each_comparison_as_it_is_alone(paths: list[Path], capsys: py
 
 
 def test_markdown_is_inert() -> None:
-    hostile = ComparedSet("a|b<img>", problem="run `x` <script> is gone\n# title")
-    page = sets_markdown(SetComparisons((hostile,)))
+    page = sets_markdown(SetComparisons((ComparedSet("a|b<img>", problem="run `x` <script> is gone\n# title"),)))
     assert page.startswith("### evaltrack: Unknown in 1 golden set\n")
-    assert "<img>" not in page
-    assert "<script>" not in page
-    assert "\n#" not in page
+    assert not any(text in page for text in ("<img>", "<script>", "\n#"))
     assert all(line.count("|") - line.count("\\|") == 8 for line in page.splitlines() if line.startswith("|"))
 
 
@@ -179,11 +177,3 @@ def test_options_of_one_comparison_are_refused(
     assert message in capsys.readouterr().err
     with pytest.raises(UsageError, match="no golden set was named"):
         compare_sets([])
-
-
-def test_github_annotations_are_of_all_sets(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    evaluated(paths[1], "two 1")
-    assert _run(["compare", *map(str, paths), "--github", "--output", "table", "--no-log"]) == 1
-    commands = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
-    assert commands
-    assert all(line.startswith("::error") for line in commands)

@@ -59,18 +59,8 @@ def forgotten() -> Iterator[None]:
 def found_run(uri: str, folder: Path, **settings: Any) -> RunResult:
     """A run of the scripted target; each question passes if `x` is found."""
     golden, _ = golden_set(folder, dict.fromkeys(IDS), expected_chunks=["x"])
-    return run_eval(
-        golden,
-        **{
-            "target": TARGET,
-            "judge": "none",
-            "tracking_uri": uri,
-            "traces": "off",
-            "concurrency": 1,
-            "in_process": True,
-            **settings,
-        },
-    )
+    usual: dict[str, Any] = {"judge": "none", "traces": "off", "concurrency": 1, "in_process": True}
+    return run_eval(golden, target=TARGET, tracking_uri=uri, **usual | settings)
 
 
 def pair(uri: str, folder: Path, turns: dict[str, list[bool | None]], **settings: Any) -> tuple[RunResult, RunResult]:
@@ -142,7 +132,9 @@ def made(all_made: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
 def test_a_flaky_question_is_no_regression(made: Made) -> None:
     candidate, before = made.pair({"a": [False, True]})
     number = len(_all_runs(made.uri))
-    found = compared((candidate, before), made.uri)
+    said: list[str] = []
+    found = compared((candidate, before), made.uri, say=said.append)
+    assert said == ["rerunning 1 question, to tell broken from flaky ones; 8 calls at most"]
     assert (found.verdict, found.exit_code, found.reruns.calls) == ("ok", 0, 1)
     assert found.reruns.by_id == {"a": Rerun("flaky", 1, 0)}
     rate = {metric.name: metric for metric in found.metrics}["pass_rate"]
@@ -169,6 +161,9 @@ def test_no_more_calls_are_made_than_the_run_made(made: Made) -> None:
     found = compared(made.pair({"a": [False, True]}), made.uri, max_reruns=0)
     assert (found.verdict, found.reruns.calls, found.reruns.why_not) == ("regression", 0, "reruns are off")
     assert found.reruns.by_id == {"a": Rerun("not rerun")}
+    found = compared(made.pair({"a": [False, True]}), made.uri, gate="seed")
+    assert (found.verdict, found.reruns.calls, found.flips[0].rerun) == ("regression", 0, None)
+    assert asked["a"] == 1
 
 
 def test_a_rerun_that_ends_in_an_error_decides_nothing(made: Made) -> None:
@@ -181,12 +176,9 @@ def test_trials_of_the_baseline_are_a_record(store_uri: str, tmp_path: Path) -> 
     made = compared(runs, store_uri)
     assert made.reruns.by_id["a"] == Rerun("confirmed", 0, 1, 3, 3, 0, 3)
     assert made.verdict == "regression"
-
-
-def test_the_seeds_gate_reruns_nothing(made: Made) -> None:
-    found = compared(made.pair({"a": [False, True]}), made.uri, gate="seed")
-    assert (found.verdict, found.reruns.calls, found.flips[0].rerun) == ("regression", 0, None)
-    assert asked["a"] == 1
+    (path := tmp_path / "saved.json").write_text("".join(run_json(runs[1])))
+    saved = compare_runs(runs[0].run_id, baseline_file=path, tracking_uri=store_uri, log=False).reruns.by_id["a"]
+    assert (saved.state, saved.record_passed, saved.record_trials) == ("confirmed", 3, 3)
 
 
 def test_where_nothing_can_be_rerun_the_rule_holds(made: Made, golden_text: str) -> None:
@@ -228,12 +220,6 @@ def test_every_rendering_says_what_the_reruns_showed(made: Made) -> None:
     }
     assert {key: flip["counts"] for key, flip in flips.items()} == {key: key == "b" for key in "abcde"}
     assert document["reruns"]["calls"] == found.reruns.calls
-
-
-def test_reruns_are_announced_before_they_are_made(made: Made) -> None:
-    said: list[str] = []
-    compared(made.pair({"a": [False, True]}), made.uri, say=said.append)
-    assert said == ["rerunning 1 question, to tell broken from flaky ones; 8 calls at most"]
 
 
 def test_answers_of_the_baseline_are_of_another_system(made: Made) -> None:
@@ -315,20 +301,6 @@ def test_recorded_responses_cannot_be_rerun(store_uri: str, tmp_path: Path) -> N
     assert made.reruns.why_not == "recorded answers cannot be rerun"
 
 
-def test_another_target_is_not_rerun(made: Made) -> None:
-    candidate, before = made.pair({"a": [False]})
-    other = candidate.signature.model_copy(update={"target": "python:other:ask"})
-    client = mlflow.MlflowClient(made.uri)
-    client.set_tag(candidate.run_id, "evaltrack.signature", other.model_dump_json())
-    try:
-        found = compared((candidate, before), made.uri)
-    finally:
-        client.set_tag(candidate.run_id, "evaltrack.signature", candidate.signature.model_dump_json())
-    said = f"run {candidate.run_id} cannot be rerun here: target was 'python:other:ask' and is '{TARGET}'"
-    assert (found.verdict, found.reruns.why_not) == ("regression", said)
-    assert asked["a"] == 1
-
-
 def test_the_command_line(made: Made, capfd: pytest.CaptureFixture[str]) -> None:
     candidate, before = made.pair({"a": [False, True]})
     capfd.readouterr()
@@ -405,9 +377,15 @@ def test_a_dirty_work_tree_is_the_same_while_nothing_changes(store_uri: str, tmp
     assert "the work tree was not clean when the run was made" in str(compared(runs, store_uri).reruns.why_not)
 
 
-def test_another_setting_or_corpus_is_not_asked(made: Made) -> None:
+def test_another_target_setting_or_corpus_is_not_asked(made: Made) -> None:
     candidate, before = made.pair({"a": [False]})
     client = mlflow.MlflowClient(made.uri)
+    other = candidate.signature.model_copy(update={"target": "python:other:ask"})
+    client.set_tag(candidate.run_id, "evaltrack.signature", other.model_dump_json())
+    found = compared((candidate, before), made.uri)
+    client.set_tag(candidate.run_id, "evaltrack.signature", candidate.signature.model_dump_json())
+    why = f"run {candidate.run_id} cannot be rerun here: target was 'python:other:ask' and is '{TARGET}'"
+    assert (found.verdict, found.reruns.why_not) == ("regression", why)
     text = client.get_run(candidate.run_id).data.tags[SYSTEM_TAG]
     changed = {"settings": {"top_k": "3"}, "corpus": "19 pages", "commit": "0123"}
     says = ("the setting `top_k` differs", "the corpus was changed", "the commit differs", "it does not say what")
@@ -416,14 +394,6 @@ def test_another_setting_or_corpus_is_not_asked(made: Made) -> None:
         assert why in str(compared((candidate, before), made.uri).reruns.why_not)
     client.set_tag(candidate.run_id, SYSTEM_TAG, text)
     assert asked["a"] == 1
-
-
-def test_trials_of_a_saved_baseline_are_a_record(store_uri: str, tmp_path: Path) -> None:
-    candidate, before = pair(store_uri, tmp_path, {"a": [False]}, trials=3)
-    (path := tmp_path / "saved.json").write_text("".join(run_json(before)))
-    found = compare_runs(candidate.run_id, baseline_file=path, tracking_uri=store_uri, log=False)
-    rerun = found.reruns.by_id["a"]
-    assert (rerun.state, rerun.record_passed, rerun.record_trials) == ("confirmed", 3, 3)
 
 
 def test_runs_of_another_system_are_no_record(store_uri: str, tmp_path: Path) -> None:
