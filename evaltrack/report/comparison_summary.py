@@ -189,11 +189,6 @@ def behind_line(comparison: Comparison) -> str:
     return f"Cause: {words}" if words else ""
 
 
-def several_causes(comparison: Comparison) -> str:
-    """Return the summary of causes if there are several. A single cause is in the line of the main cause."""
-    return cause_summary(comparison) if len(comparison.causes) > 1 else ""
-
-
 def cause_summary(comparison: Comparison) -> str:
     """Return the causes of the questions that got worse, the most frequent first; empty if nothing got worse.
 
@@ -304,17 +299,7 @@ LEGEND: tuple[Fate, ...] = ("lost", "lower score", "higher score", "newly measur
 
 def counts_words(comparison: Comparison) -> str:
     """Return ``24 common questions: 1 broke, 1 fixed, 2 lower score, 20 identical``. The counts add up."""
-    parts = ", ".join(words for words, _ in count_parts(comparison))
-    return f"{count(comparison.num_common, 'common question')}: {parts}"
-
-
-def count_parts(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return ``7 lower score`` and its meaning, for each fate that occurs. The count of broken questions may be 0."""
-    return [
-        (f"{comparison.count(fate):,} {fate}", MEANINGS[fate])
-        for fate in get_args(Fate)
-        if comparison.count(fate) or (fate == "broke" and comparison.passing_compared)
-    ]
+    return _say("counts", comparison, get_args(Fate))
 
 
 def fates_legend(comparison: Comparison) -> str:

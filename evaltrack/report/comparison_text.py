@@ -13,10 +13,9 @@ from rich.console import Console
 
 from evaltrack.compare.change import BY_URGENCY, CAUSES, Change, Fate
 from evaltrack.compare.comparison import Comparison
-from evaltrack.records.amount import count
 from evaltrack.report import comparison_summary, comparison_words, gate_words
 from evaltrack.report.comparison_summary import behind_line, verdict_sentence
-from evaltrack.report.comparison_words import Tone, answers, metric_lines, ranked_sources, shown_groups
+from evaltrack.report.comparison_words import answers, metric_lines, ranked_sources, shown_groups
 from evaltrack.report.escaping import address, clip, code, link, raw_html, sentence, spaced, within
 from evaltrack.report.gate_words import reasons, reruns_words
 from evaltrack.report.templates import Ours, descriptions, environment, print_template
@@ -25,32 +24,6 @@ from evaltrack.report.words import failure_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-SHOWN = 10
-SHOWN_OTHERS = 3
-"""Questions shown of those that got neither worse nor better."""
-
-DIFFS = 3
-"""Broken questions whose answers are shown as a word diff."""
-
-STYLES: dict[Tone, str] = {"ok": "bold green", "bad": "bold red", "warn": "bold yellow"}
-FATE_STYLES: dict[Fate, str] = {
-    "broke": "bold red",
-    "lost": "yellow",
-    "lower score": "yellow",
-    "fixed": "green",
-    "higher score": "green",
-}
-TERMINAL: dict[str, Any] = {
-    "shown": SHOWN,
-    "others": SHOWN_OTHERS,
-    "diffs": DIFFS,
-    "fate_styles": FATE_STYLES,
-    "rule_styles": {"broken": "bold red", "unknown": "bold yellow", "not shown": "yellow", "held": ""},
-    "way_styles": {"better": "green", "worse": "red", "same": "none"},
-    "edit_styles": {"same": "none", "removed": "red", "added": "green"},
-    "edits": {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")},  # the notation of wdiff
-}
 
 
 def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
@@ -72,11 +45,11 @@ def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
         "held": sum(state == "held" for state, _ in rules),
         "marks": gate_words.MARKS,
         "reruns": gate_words.reruns_words(comparison),
-        "summary": comparison_summary.several_causes(comparison),
+        "summary": comparison_summary.cause_summary(comparison) if len(comparison.causes) > 1 else "",
         "counts": comparison_summary.counts_words(comparison),
         "groups": shown_groups(comparison),
         "flips": comparison.passing_compared,
-        "notes": list(comparison_summary.note_words(comparison)),
+        "notes": comparison_summary.note_words(comparison),
         "by_fate": comparison.by_fate,
         "totals": {fate: comparison.count(fate) for fate in BY_URGENCY},
         "ways": comparison_words.WAYS,
@@ -97,20 +70,9 @@ def print_comparison(comparison: Comparison, console: Console, *, everything: bo
     of the terminal; nothing is cut.
     """
     moved = [metric for metric in comparison.metrics if everything or metric.changed or metric.regressed]
-    metrics = metric_lines(comparison, moved)
-    rows = [["metric", "baseline", "candidate", "change", "95 % interval", "n"]]
-    rows += [[line.title, line.was, line.now, line.change, line.interval, f"{line.metric.n:,}"] for line in metrics]
-
-    def more(fate: Fate, limit: int, noun: str) -> Ours:
-        total, listed = comparison.count(fate), len(comparison.by_fate[fate])
-        where = "them all" if listed == total else f"the first {listed:,}"
-        words = f"… and {count(total - limit, f'more {noun}')}; the JSON holds {where}"
-        return Ours(f"dim¦  ¦{words}" if total > limit else "")
-
-    fields = fields_of_comparison(comparison) | TERMINAL
-    fields |= {"style": STYLES[fields["tone"]], "metrics": metrics, "rows": rows, "more": more}
+    fields = fields_of_comparison(comparison) | {"metrics": metric_lines(comparison, moved), "everything": everything}
     fields |= {"steps": comparison_summary.next_steps(comparison), "link": comparison.compare_link}
-    print_template(console, "comparison.txt", **fields, everything=everything)
+    print_template(console, "comparison.txt", **fields)
 
 
 def comparison_text(comparison: Comparison, width: int = 120, *, everything: bool = True) -> str:
@@ -133,6 +95,7 @@ LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1)
 """Numbers of broken or lost questions to list. The first number that fits is used."""
 
 TAGS = {"same": ("", ""), "removed": ("<del>", "</del>"), "added": ("<ins>", "</ins>")}
+SHOWN = 10
 DETAILED = 3
 SHOWN_SOURCES = 10
 CAUSE = 800

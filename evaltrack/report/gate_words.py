@@ -68,7 +68,9 @@ def _counted(states: Sequence[RerunState]) -> str:
 def _metric_words(metric: MetricDelta, rule: Rule, comparison: Comparison) -> str:
     """Return ``MRR fell from 0.900 to 0.750, 16.7 % (allowed: 10 %)``, with change and limit in one unit."""
     score, more = metric_form(metric.name), _exact_decimals(metric)
-    title = f"{score.title.format(k=comparison.candidate.signature.k)}{_where(rule)}"
+    title = (
+        f"{score.title.format(k=comparison.candidate.signature.k)}{f' in {clip(rule.where, 40)}' if rule.where else ''}"
+    )
     part = f" on the {metric.n:,} measured in both" if metric.num_lost else ""
     was, now = score.shown(metric.baseline, more), score.shown(metric.candidate, more)
     size = f"{drop_share(metric)} %" if metric.drop is not None else ""
@@ -85,10 +87,6 @@ def allowed_words(metric: MetricDelta) -> str:
     if rule.relative or metric_form(metric.name).form != "percent":
         return str(rule)
     return f"{100 * rule.amount:.4g} points"
-
-
-def _where(rule: Rule) -> str:
-    return f" in {clip(rule.where, 40)}" if rule.where else ""
 
 
 def drop_share(metric: MetricDelta) -> str:

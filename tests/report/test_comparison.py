@@ -190,6 +190,7 @@ def test_long_lists_are_cut_and_counted() -> None:
     assert "lower score (passes or fails as before): 2,500\n" in text
     assert "  … and 2,490 more questions; the JSON holds the first 100\n" in text
     assert text.count("    answer: ") == 3
+    assert "  … and 9,990 more questions that broke; the JSON" in comparison_text(made, everything=False)
 
 
 # The words

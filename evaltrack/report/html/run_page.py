@@ -118,8 +118,9 @@ def _body(result: RunResult, questions: list[_Listed], around: Around, back: str
         "name": clip(around.name, 120),
         "messages": _messages(questions),
         "others": [run_figure(result, name) for name in others],
-        "groups": list(_groups(result)),
-        "hidden_groups": max(0, len(result.groups) - GROUPS),
+        "spans": {name: result.table.by_metric[name].span or 1 for name in group_metrics(result)},
+        "shown": GROUPS,
+        "metric_number": metric_number,
         "listed": _listed_words(questions, _num_rows(result, around)),
         "first_failed": [(question.id, question.q, question.detail) for question in questions[:50]],
     }
@@ -229,21 +230,6 @@ def run_figure(result: RunResult, name: str) -> dict[str, Any]:
     }
 
 
-def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
-    names = group_metrics(result)
-    spans = {name: result.table.by_metric[name].span for name in names}
-    for group, metrics in list(result.groups.items())[:GROUPS]:
-        yield {
-            "name": clip(group, 60),
-            "cells": [_cell(name, spans[name], *metrics[name]) if name in metrics else None for name in names],
-        }
-
-
-def _cell(name: str, span: float | None, mean: float, n: int) -> dict[str, Any]:
-    share = mean / (span or 1)
-    return {"value": metric_number(name, mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
-
-
 def _listed_words(questions: list[_Listed], total: int) -> str:
     if len(questions) == total:
         return f"All {count(total, 'question')}"
@@ -264,7 +250,7 @@ def run_screen(result: RunResult) -> str:
     n = result.counts.get("pass_rate", 0)
     num_missed = result.totals["num_errors"] + n - round(result.metrics.get("pass_rate", 0) * n)
     listed = first_listed(len(questions), num_missed, "did not pass")
-    own = {"questions": questions, "listed": listed, "notes": _first_notes(result)}
+    own = {"questions": questions, "listed": listed, "shown": SCREEN}
     return render("run_screen.html", **run_fields(result) | own)
 
 
@@ -275,11 +261,6 @@ def first_listed(num_listed: int, total: int, what: str) -> str:
         if total > num_listed
         else f"Questions that {what}"
     )
-
-
-def _first_notes(result: RunResult) -> list[str]:
-    notes = [clip(note, 400) for note in result.notes[:SCREEN]]
-    return [*notes, *([f"… and {count(more, 'more note')}"] if (more := len(result.notes) - SCREEN) > 0 else [])]
 
 
 def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
