@@ -1,9 +1,4 @@
-"""Reads and writes evaltrack's tags in MLflow, and names its metrics.
-
-Tags are read strictly, as others may write them. The main metrics have no section. Counts are below `n/`, tokens, times
-and cost below `usage/`, domains and difficulties below their own names, and results of `compare` below `delta/`. MLflow
-makes sections of its charts of them.
-"""
+"""Reads and writes evaltrack's tags in MLflow, strictly, as others may write them, and names its metrics."""
 
 from __future__ import annotations
 
