@@ -1,4 +1,4 @@
-"""Reads the two sides of a comparison from MLflow runs, Parquet files or saved JSON results."""
+"""Reads the baseline and the candidate of a comparison from MLflow runs, Parquet files or saved JSON results."""
 
 from __future__ import annotations
 

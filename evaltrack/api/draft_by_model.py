@@ -1,4 +1,4 @@
-"""Drafts questions for a golden set with a model, for a person to confirm."""
+"""Lets a model draft golden questions from the pages of a corpus; a person confirms them later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluates a target on a golden set and logs the evaluation as one MLflow run.
+"""Does the work of `run_eval`: evaluates a target on a golden set and logs the evaluation as one MLflow run.
 
 All input is checked before the run is opened. After that the run always ends as FINISHED, FAILED or KILLED, and holds
 the rows that were finished.

@@ -1,4 +1,4 @@
-"""Holds a golden set under review for the page: returns questions with chunks, and writes each action at once."""
+"""Serves the review page of a golden set: returns each question with its chunks, and saves each mark immediately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs the artifacts of a run other than its rows: reports, verdicts, metrics, notes and the description."""
+"""Logs the reports, verdicts, metrics, notes and description of a run; `tracking.writer` logs its table of rows."""
 
 from __future__ import annotations
 

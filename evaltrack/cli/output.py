@@ -1,4 +1,4 @@
-"""Prints results for people and machines, and keeps foreign text from acting as CI commands."""
+"""Prints results as text or JSON, and keeps untrusted text in them from acting as commands of a CI runner."""
 
 from __future__ import annotations
 

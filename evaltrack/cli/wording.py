@@ -1,4 +1,4 @@
-"""Rewrites messages of the package in the words of the command line."""
+"""Rewrites error messages for the command line: ```k=`: too large`` becomes ``--k: too large``."""
 
 from __future__ import annotations
 

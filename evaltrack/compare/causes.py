@@ -1,4 +1,4 @@
-"""Finds why a question changed between two runs, from its two rows. Pure.
+"""Decides why the result of a question changed between two runs. Pure functions.
 
 First it finds all differences: sources, declining, answer, verdict. Each finding says if it can explain the loss: ranks
 of expected sources, or the values that judge and tools are measured by. The earliest in the flow that can is the cause;

@@ -1,4 +1,4 @@
-"""Defines a changed question with its fate, its cause, and the result of its reruns."""
+"""Defines a question that changed between two runs: how it changed (broke, fixed, ...), why, and its reruns."""
 
 from __future__ import annotations
 

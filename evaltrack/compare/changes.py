@@ -1,4 +1,4 @@
-"""Assigns each common question its fate, and finds the causes of those that differ."""
+"""Sorts the common questions of two runs into broke, fixed, lower score and so on, with the cause of each."""
 
 from __future__ import annotations
 

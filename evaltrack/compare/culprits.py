@@ -1,4 +1,4 @@
-"""Groups the questions that got worse by one page, one error or one cause each, and finds the main cause. Pure."""
+"""Groups the questions that got worse by what explains them (a page, an error or a cause), and finds the main cause."""
 
 from __future__ import annotations
 

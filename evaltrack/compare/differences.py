@@ -1,4 +1,4 @@
-"""Finds the differences between the two rows of a question, without deciding which of them is the cause."""
+"""Lists what differs between the results of a question in two runs; `causes` decides which of it is the cause."""
 
 from __future__ import annotations
 

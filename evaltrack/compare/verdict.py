@@ -1,4 +1,4 @@
-"""Decides the verdict of a comparison: each rule of the gate with its value and its limit. Pure."""
+"""Applies each rule of the gate to a comparison, and decides: regression, no regression or unknown. Pure functions."""
 
 from __future__ import annotations
 

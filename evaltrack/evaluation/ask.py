@@ -1,4 +1,4 @@
-"""Makes the row of one question: asks the target, runs judges and scores. A failure is stored in the row."""
+"""Asks the target one question, runs judges and scores, and returns the result row, in which a failure is recorded."""
 
 from __future__ import annotations
 

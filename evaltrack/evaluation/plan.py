@@ -1,4 +1,4 @@
-"""Checks an evaluation before it starts (golden set, target, judges, settings), and opens its parts.
+"""Checks an evaluation before it starts, and opens its golden set, target, judges and scores.
 
 All errors of usage are found here; `Plan.ask` then asks the questions.
 """

@@ -1,4 +1,4 @@
-"""The rules and findings of lint, and the chunks in which expected sources are looked up."""
+"""Defines the rules and findings of `golden lint`, and the index of chunks in which expected sources are looked up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts questions to golden lines and to records of MLflow evaluation datasets, and back, and checks them.
+"""Converts questions to lines of a golden file and to records of MLflow evaluation datasets, and back, with checks.
 
 In a record, `mlflow.genai.evaluate` passes `inputs` to the function that answers, and `expectations` has the names
 that MLflow's own scorers read. Every other field is a tag: text is stored unchanged, anything else as JSON.

@@ -1,4 +1,4 @@
-"""Compares expected sources, quotations and answers with a corpus. Pure functions."""
+"""Finds expected sources and quotations that a corpus does not hold, and expected answers that no page supports."""
 
 from __future__ import annotations
 

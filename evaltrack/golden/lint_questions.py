@@ -1,4 +1,4 @@
-"""Checks the questions of a golden set, each alone and compared with the others. Pure functions."""
+"""Finds weak questions in a golden set, such as repeats, near repeats and placeholders. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the scores that a run names and checks them before the first question.
+"""Makes scorers from the names of `--score`, and checks them before the first question is asked.
 
 | name | score |
 | --- | --- |

@@ -1,4 +1,4 @@
-"""The connection settings of a model server, its answers, and the errors that no retry cures.
+"""Reads the connection settings of a judge model's server, parses its responses, and names errors not to retry.
 
 Key and address come from the variables that the OpenAI client reads.
 """

@@ -1,4 +1,4 @@
-"""Adds up the rows of a run: mean scores, counts, tokens, calls and seconds."""
+"""Computes the totals of a run: mean scores with counts, and tokens, calls and seconds of target and judges."""
 
 from __future__ import annotations
 

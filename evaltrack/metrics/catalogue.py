@@ -1,4 +1,4 @@
-"""The table of all metrics. Tables, groups, gates, comparisons and explanations derive from it."""
+"""Defines all metrics in one table, from which reports, groups, gates and comparisons derive theirs."""
 
 from __future__ import annotations
 

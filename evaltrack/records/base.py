@@ -1,4 +1,4 @@
-"""Defines the base class of all records, and types of texts and numbers that every store can hold."""
+"""Defines the base class of all records, and types of text and number that JSON, Parquet and databases can hold."""
 
 from __future__ import annotations
 

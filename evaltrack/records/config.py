@@ -1,4 +1,4 @@
-"""Defines the base class of settings records, their fields, and their error messages."""
+"""Defines the base class of the settings records, the form of their fields, and their error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines a row: the results of one question, including failures."""
+"""Defines a row: the question, the response, the verdicts and scores or the failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines a row of a run's table: flat, with its texts cut. Its fields are the table's columns."""
+"""Defines one question's results as stored in a run's Parquet table: flat columns, long texts cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders a comparison as JUnit XML and GitHub annotations, and writes it in the format of the file's suffix."""
+"""Renders a comparison as JUnit XML and GitHub annotations, and writes a file in the format of its suffix."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator

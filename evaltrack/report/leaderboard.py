@@ -1,4 +1,4 @@
-"""Renders a leaderboard as JSON, text, Markdown and HTML, and the plan of a sweep."""
+"""Renders the ranking of a sweep's configurations as JSON, text, Markdown and HTML, and the dry run of a sweep."""
 
 from __future__ import annotations
 

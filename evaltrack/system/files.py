@@ -1,4 +1,4 @@
-"""Handles files: locks, digests, atomic writes, and files that belong to the user alone."""
+"""Locks, digests and atomically replaces files, and makes files and folders that only the user can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures Parquet files of any origin before they are decoded: a small file can hold gigabytes."""
+"""Measures untrusted Parquet files before they are decoded: a small file can hold gigabytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handles processes and signals: process groups, memory limits, command lines, and the stop of a run.
+"""Starts, limits and kills process groups, splits command lines, and stops a run on Ctrl-C or SIGTERM.
 
 Ctrl-C, SIGTERM, a closed terminal and other signals that end a process stop a run: it ends as KILLED with its rows. The
 first signal asks: questions in flight are finished and no other is begun. A second signal raises `KeyboardInterrupt`.

@@ -1,4 +1,4 @@
-"""Reads foreign JSON as a `Response`: settings map each field with JMESPath (https://jmespath.org).
+"""Reads any JSON as a `Response`: settings name each field by a JMESPath (https://jmespath.org).
 
 | setting | finds, in the whole of the JSON |
 | --- | --- |

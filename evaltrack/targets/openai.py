@@ -1,4 +1,4 @@
-"""`openai:MODEL`: asks a model once, without sources, as the baseline that retrieval must beat.
+"""The target `openai:MODEL`: asks a model once, without sources, as the baseline that retrieval must beat.
 
 It retrieves nothing, so only its answers can be judged. Under the reasoning rubric it is the naive single-shot baseline
 for the aims: no instruction asks it to reason.

@@ -1,4 +1,4 @@
-"""Lists the code that runs with a target: installed packages, by their folder names, and files of the project."""
+"""Lists the code that a target runs with: the installed packages and the imported files of the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends artifacts to a run, and checks that the store holds the metrics, params, tags and artifacts that were sent."""
+"""Logs artifacts to an MLflow run, and checks that the store holds all metrics, params, tags and artifacts sent."""
 
 from __future__ import annotations
 

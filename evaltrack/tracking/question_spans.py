@@ -1,4 +1,4 @@
-"""Opens the span of a question around the call of a user's function that makes MLflow spans itself.
+"""Wraps a call of the user's function in an MLflow span, so that its own spans join the question's trace.
 
 Spans of `mlflow.autolog` and `@mlflow.trace` become part of the question's trace. The run completes it with scores.
 MLflow is not imported here: if the function has not imported it, there is nothing to record.

@@ -1,4 +1,4 @@
-"""Defines the Parquet table of a run's rows: columns from the fields of `StoredRow`, value checks, and the writer.
+"""Writes a run's result rows as a Parquet table, whose columns and value checks come from the fields of `StoredRow`.
 
 Ids are strings. A value that was not measured is null, and the reason is in `unmeasured` or `error`.
 """

@@ -1,4 +1,4 @@
-"""Reads rows from a Parquet file of any origin, with limits on bytes, rows and values.
+"""Reads result rows from an untrusted Parquet file, with limits on bytes, rows and values.
 
 A small file can hold gigabytes. So pyarrow's metadata is checked first. Then one row group is read at a time, with its
 texts as dictionaries (a repeated text is held once). It is measured before it is decoded.

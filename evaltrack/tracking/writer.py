@@ -1,4 +1,4 @@
-"""Writes one evaluation into one MLflow run, and checks that it arrived.
+"""Logs rows, traces, tables and metrics of one evaluation to its MLflow run, and checks that they arrived.
 
 Rows stream to a local Parquet file. At the end, file, table, metrics, traces and description are logged. Then the
 store's contents are read back and must equal what was written.

@@ -1,4 +1,4 @@
-"""Runs a small server on loopback for one person.
+"""Runs a web server on this machine for one person, with a token.
 
 Its address holds a token, so that other users of the machine and pages of other sites can neither read nor write. It
 refuses a `Host` that is not loopback, which prevents DNS rebinding.

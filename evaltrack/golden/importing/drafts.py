@@ -1,4 +1,4 @@
-"""Converts rows of a foreign set to checked golden lines: maps paths to fields, and keeps the rest as metadata."""
+"""Converts rows of another tool's data set to golden questions: maps columns to fields, keeps the rest as metadata."""
 
 from __future__ import annotations
 

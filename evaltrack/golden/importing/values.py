@@ -1,4 +1,4 @@
-"""Converts values of foreign files to values of golden lines: JSON values, lists of ids, texts."""
+"""Converts cells of another tool's file to values of a golden question: JSON values, lists of ids, texts."""
 
 from __future__ import annotations
 

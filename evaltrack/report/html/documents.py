@@ -1,4 +1,4 @@
-"""Describes what is behind the questions that got worse: pages with the diffs of their texts, errors and causes."""
+"""Prepares the Documents tab of a comparison: changed corpus pages with diffs, and the questions they made worse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds self-contained HTML pages with a content security policy, and makes foreign text safe for them."""
+"""Builds self-contained HTML pages with a content security policy, and escapes untrusted text in them."""
 
 from __future__ import annotations
 

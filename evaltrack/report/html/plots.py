@@ -1,4 +1,4 @@
-"""Computes the marks of a comparison's metrics on a shared axis. The templates draw them."""
+"""Computes where a comparison's metrics and intervals lie on a shared axis; the templates draw them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts the parts of a question for a report: scores, ranks, sources, verdicts, and earlier turns."""
+"""Converts one question's scores, ranks, sources, verdicts and earlier turns to JSON for an HTML report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts the questions of a report to compact, cleaned objects for the page's script.
+"""Converts the questions of an HTML report to compact JSON that the page's script reads.
 
 Empty fields are left out, so that 10,000 questions stay below 15 MB.
 """

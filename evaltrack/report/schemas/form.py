@@ -1,4 +1,4 @@
-"""Defines the base class of JSON outputs, the forms that several of them share, and their schemas."""
+"""Defines the base class of all JSON outputs, the parts that several of them share, and their JSON Schemas."""
 
 from __future__ import annotations
 
