@@ -32,6 +32,7 @@ from evaltrack.targets.child import GOODBYE, INVALID, MOST_BYTES, OUT_OF_MEMORY,
 from evaltrack.targets.failures import InvalidResponseError, RaisedElsewhereError, ending
 
 T = TypeVar("T")
+MAX_WORKERS = 256
 
 BOOTSTRAP = (
     "import json, sys; order = json.loads(sys.stdin.buffer.readline()); sys.path[:] = order.pop('path'); "

@@ -41,10 +41,9 @@ from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import function_target, small_enough
 from evaltrack.targets.packages import packages_here
-from evaltrack.targets.processes import Order, Pool
+from evaltrack.targets.processes import MAX_WORKERS, Order, Pool
 from evaltrack.tracking.question_spans import write_to_experiment_of
 
-MAX_WORKERS = 256
 NAMES_SHOWN = 10
 LEAST_MEMORY = 64 << 20
 """Minimum bytes with which a process starts."""

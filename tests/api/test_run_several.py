@@ -22,7 +22,7 @@ from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas import made_schemas
 from evaltrack.report.sets import sets_json
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG
-from tests.files import put
+from tests.files import data, put
 from tests.report.test_html import ATTRIBUTES, TAGS, Page
 
 NAMES = ("one", "two", "three")
@@ -224,16 +224,7 @@ def test_json_holds_each_run_as_it_is_alone(
     assert json.loads(printed)["schema"] == "evaltrack.run/1"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--resume", "4488541a"], "--resume and --retry-errors need a single golden set; use: evaltrack resume"),
-        (["--resume", "auto"], "need a single golden set"),
-        (["--retry-errors"], "need a single golden set"),
-        (["--set", "golden=golden/x.jsonl"], "and --set golden=golden/x.jsonl: use one of the two"),
-        (["--only-failed", "4488541a"], "--only-failed 4488541a: needs a single golden set"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), data("api.json")["options_of_one_set_are_refused"])
 def test_options_of_one_set_are_refused(
     store_uri: str, paths: list[Path], capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:

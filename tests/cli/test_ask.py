@@ -11,6 +11,7 @@ import pytest
 
 from evaltrack.cli import _run
 from tests.conftest import REPO
+from tests.files import data
 
 TRAVEL = f"bm25:{REPO}/golden/corpus/travel"
 QUESTION = "What happens if I overstay my 90 days in the Schengen area?"
@@ -92,18 +93,7 @@ def test_wrong_usage_exits_2(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ('{"sources": null, "answer": "x"}', "the target returns no sources"),
-        ('{"sources": [], "answer": "x"}', "no sources"),
-        (
-            r'{"answer": "\u001b[31mred\n::error::x", "sources": [{"title": "\u001b[2J"}, {"chunk_id": "d"}]}',
-            "  2  d",
-        ),
-        ('{"answer": "the key is sk-a-very-secret-key-123"}', "the key is ***"),
-    ],
-)
+@pytest.mark.parametrize(("text", "line"), data("cli.json")["foreign_text_is_shown_as_text"])
 def test_foreign_text_is_shown_as_text(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: str, line: str
 ) -> None:

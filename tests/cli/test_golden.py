@@ -16,6 +16,7 @@ from evaltrack.cli import _run
 from evaltrack.cli.golden import FINDINGS_SHOWN
 from evaltrack.errors import GoldenError, UsageError
 from tests.conftest import REPO
+from tests.files import data
 
 MANY = {"question": "How long may a guest stay?", "expected_chunks": ["visa"]}
 OVERSTAY = "What happens if I overstay my 90 days in the Schengen area?"
@@ -163,18 +164,7 @@ def test_the_index_is_shown_to_people(capsys: pytest.CaptureFixture[str]) -> Non
     assert _run(["index", "nowhere"]) == _run(["index", TRAVEL, "--chunk", "letters"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("expectation", "message"),
-    [
-        (
-            ["--expect", "rail"],
-            "`rail` is not in docs; add the page, or correct the question, or add it as a draft (--draft)",
-        ),
-        (["--expect", "Visa"], "`Visa` is not in docs, `visa` is; write `visa`"),
-        (["--source", "Rail"], "`Rail` is not in docs"),
-        (["--quote", "Guests leave"], "no chunk of docs holds"),
-    ],
-)
+@pytest.mark.parametrize(("expectation", "message"), data("cli.json")["what_the_corpus_does_not_hold_is_not_added"])
 @pytest.mark.parametrize("settings", ["[golden.lint]\ncorpus = 'docs'", "[run]\ntarget = 'bm25:docs'", ""])
 def test_what_the_corpus_does_not_hold_is_not_added(
     expectation: list[str], message: str, settings: str, capsys: pytest.CaptureFixture[str]
@@ -195,16 +185,7 @@ def test_anchor_reads_the_corpus_of_the_settings_file(capsys: pytest.CaptureFixt
     assert "1 question would get 1 quotation" in called(capsys, "anchor", path, "--dry-run")[2]
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"question": "a?", "id": 1}, "has a question `1`"),
-        ({"question": " FIRST?"}, "question `1` of .* asks the same"),
-        ({"question": ""}, "`question` is empty"),
-        ({"question": "b?", "difficulty": "odd"}, "difficulty"),
-        ({"question": "b?", "colour": "red"}, "unknown field `colour`"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "message"), data("cli.json")["what_is_wrong_is_said_and_nothing_is_written"])
 def test_what_is_wrong_is_said_and_nothing_is_written(fields: dict[str, str], message: str) -> None:
     Path("mine.jsonl").write_text('{"id": 1, "question": "First?"}')
     with pytest.raises(UsageError, match=message):
@@ -278,20 +259,7 @@ def test_a_column_that_is_likely_a_field_is_suggested(
     assert "--map" not in called(capsys, *command, "--map", f"{field}={column}")[2]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            "a.csv -o there.jsonl",
-            "there.jsonl: already exists; name another file, or replace it with --force",
-        ),
-        ("a.csv -o out.jsonl --map question", "--map question: write FIELD=PATH"),
-        ("a.csv -o out.jsonl", "its content does not show its format; name it with --from: trec"),
-        ("a.csv -o out.jsonl --from table", "say which holds the question: --map question=NAME"),
-        ("a.csv -o out.jsonl --from csv", "'csv' is not one of 'auto', 'trec'"),
-        ("-o out.jsonl", "Missing argument 'FILES...'"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), data("cli.json")["a_wrong_import_exits_2"])
 def test_a_wrong_import_exits_2(words: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("there.jsonl").write_text("precious\n")
     Path("a.csv").write_text("q\nx\n")

@@ -17,6 +17,7 @@ from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.records.config import Config, traits
 from tests.conftest import few_questions
+from tests.files import data
 from tests.in_process import called
 
 
@@ -50,41 +51,13 @@ def test_settings_come_from_options_then_environment_then_file(store_uri: str, t
         assert json.loads(ended.stdout)["signature"]["k"] == k
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--set trails=3", "--set: there is no setting `trails`; did you mean `trials`?"),
-        ("--set trials", "--set: one has no `=`; write NAME=VALUE"),
-        ("--set k=3.5", "k is 3.5; write a whole number from 1 to 1000"),
-        ("-k 2024-01-01", "k is 2024-01-01; write a whole number from 1 to 1000"),
-        ("--set in-process=perhaps", "in_process is perhaps; write true or false"),
-        ("--alpha 1", "--alpha is a setting; write --set alpha=VALUE"),
-        ("--target-option secret", "--target-option: one has no `=`, or nothing before it; write NAME=VALUE"),
-        ("--param x=1 --set param=2", "--param: one has no `=`, or nothing before it; write NAME=VALUE"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), data("cli.json")["a_setting_that_cannot_be_used"])
 def test_a_setting_that_cannot_be_used(tmp_path: Path, words: str, message: str) -> None:
     ended = called("run", "none.jsonl", *words.split(), cwd=tmp_path)
     assert (ended.returncode, ended.stderr) == (2, f"Error: {message}\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[rum]\nk = 3\n", "[rum]: there is no command `rum`; did you mean `run`?"),
-        ("[run]\nkk = 3\n", "[run] has no option `kk`; did you mean `k`?"),
-        ("[run]\nmin_coverage = 2024-01-01\n", "[run] min_coverage is 2024-01-01; write a number"),
-        ("[run]\nmin_coverage = inf\n", "[run] min_coverage is inf; write a number"),
-        ("[run]\ndemo = 1\n", "[run] demo is 1; write true or false"),
-        ("[run]\noutput = [1]\n", "[run] output is a list; write a text"),
-        ("[run]\noutput = true\n", "[run] output is true; write a text"),
-        ("[golden]\nlint = 5\n", "[golden] lint is not a table; write its options under [golden.lint]"),
-        ("[golden.lnt]\nstrict = true\n", "[golden] has no command `lnt`; did you mean `lint`?"),
-        ("[golden.lint]\nstrikt = true\n", "[golden.lint] has no option `strikt`; did you mean `strict`?"),
-        ("[golden.review]\nno-open = 1\n", "[golden.review] no_open is 1; write true or false"),
-        ("[golden.review]\nk = 3.5\n", "[golden.review] k is 3.5; write a whole number"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), data("cli.json")["an_option_in_the_file_that_cannot_be_used"])
 def test_an_option_in_the_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "gate.toml").write_text(text)
     for words, env in ((("--config", "gate.toml"), {}), ((), {"EVALTRACK_CONFIG": "gate.toml"})):
@@ -115,16 +88,6 @@ def test_ask_takes_the_target_of_run(tmp_path: Path) -> None:
     assert len(json.loads(ended.stdout)["sources"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("message", "shown"),
-    [
-        ("name one with `judge=`", "name one with --judge"),
-        ("`judge=recorded:FILE` or `baseline_file=`", "--judge recorded:FILE or --baseline"),
-        ("(`force=True` insists)", "(--force insists)"),
-        ("`judge_prompt=` or `engine=ray`", "--set judge_prompt or --set engine=ray"),
-        ("`scores=x` or `k=7`", "--score x or -k 7"),
-        ("`colour=red` and `judge` and `x` stay", "`colour=red` and `judge` and `x` stay"),
-    ],
-)
+@pytest.mark.parametrize(("message", "shown"), data("cli.json")["settings_in_messages_are_shown_as_options"])
 def test_settings_in_messages_are_shown_as_options(message: str, shown: str) -> None:
     assert with_options(message) == shown
