@@ -113,6 +113,19 @@ def test_a_failed_question_is_a_row_and_in_no_mean(store_uri: str, tmp_path: Pat
     assert failed["recall_at_k"] is None
 
 
+def test_a_run_in_which_nothing_was_measured_is_failed(store_uri: str, tmp_path: Path) -> None:
+    def down(question: str) -> str:
+        raise ConnectionError
+
+    result = run_eval(golden(tmp_path), target=down, tracking_uri=store_uri)
+
+    run = run_of(store_uri, result.run_id)
+    assert (result.success, run.info.status) == (False, "FAILED")
+    assert result.metrics == {}
+    assert run.data.metrics["num_errors"] == 3
+    assert len(result.rows) == 3
+
+
 def test_a_golden_set_that_changes_under_way_ends_the_run_as_failed(store_uri: str, tmp_path: Path) -> None:
     path = golden(tmp_path, [{"id": i, "question": f"number {i}?", "expected_chunks": ["a"]} for i in range(2000)])
 
