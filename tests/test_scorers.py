@@ -14,6 +14,8 @@ from evaltrack import open_golden, run_eval
 from evaltrack.errors import UsageError
 from evaltrack.golden.lines import record_of
 
+from .files import data
+
 NAMES = {
     "recall_at_5": "recall_at_k",
     "precision_at_5": "precision_at_k",
@@ -103,18 +105,7 @@ def test_mlflow_gives_the_values_of_all_that_is_built_in(
     assert {expected["What of 0?", "tool_arguments"], expected["What of 0?", "citation_precision"]} == {0.5}
 
 
-@pytest.mark.parametrize(
-    ("outputs", "value"),
-    [
-        (["x", "a"], 1.0),
-        ([{"chunk_id": "x"}], 0.0),
-        ({"answer": "A", "sources": [{"id": "a"}]}, 1.0),
-        ([], 0.0),
-        ("an answer", "the target reports no sources"),
-        ({"sources": 7}, "the outputs: "),
-        (None, "the outputs: "),
-    ],
-)
+@pytest.mark.parametrize(("outputs", "value"), data("metrics.json")["outputs_for_mlflow"])
 def test_outputs_are_what_a_target_returns(outputs: object, value: float | str) -> None:
     made = own.HitRate(2)(inputs={"q": "what?"}, outputs=outputs, expectations={"expected_chunks": ["a"]})
     assert made.name == "hit_rate_at_2"

@@ -16,6 +16,7 @@ from evaltrack.records import Question, Response
 from evaltrack.targets import open_target
 
 from .conftest import REPO, Serve
+from .files import data
 from .openai_behaviours import Reply, Usage
 from .openai_server import OpenAIServer
 
@@ -76,19 +77,7 @@ def test_search_then_page_then_answer(serve: Serve) -> None:
     assert all(chunks[chunk].text in told(server, 2) for chunk in page)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "recorded", "message"),
-    [
-        ("wikipedia_search", '{"query": ', {"unreadable": '{"query": '}, "Error: the tools"),
-        ("wikipedia_search", "7", {"unreadable": "7"}, "Error: the tools"),
-        ("wikipedia_search", {"query": " "}, {"query": " "}, "Error: the tools"),
-        ("wikipedia_search", {"query": 7}, {"query": 7}, "Error: the tools"),
-        ("wikipedia_page", {"query": "Overchoice"}, {"query": "Overchoice"}, "Error: the tools"),
-        ("delete_page", {"title": "Overchoice"}, {"title": "Overchoice"}, "Error: the tools"),
-        ("wikipedia_page", {"title": "Underchoice"}, {"title": "Underchoice"}, "There is no such page"),
-        ("wikipedia_search", {"query": "xyzzy"}, {"query": "xyzzy"}, "[]"),
-    ],
-)
+@pytest.mark.parametrize(("name", "arguments", "recorded", "message"), data("llm.json")["mistakes_with_tools"])
 def test_mistakes_of_the_model(serve: Serve, name: str, arguments: Any, recorded: Any, message: str) -> None:
     server = serve(Reply(tool_calls=((name, arguments),)), ANSWER)
     response = ask()

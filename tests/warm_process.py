@@ -21,35 +21,10 @@ import types
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-MODULES = (
-    *("mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.tracing.client", "mlflow.data.dataset_source"),
-    *("mlflow.store.model_registry.sqlalchemy_store", "mlflow.pyfunc", "mlflow.models", "mlflow.metrics"),
-    *("mlflow.deployments", "mlflow.gateway.config", "mlflow.gateway.schemas", "mlflow.webhooks.types"),
-    *("mlflow.store.tracking.sqlalchemy_workspace_store", "mlflow.utils.search_logged_model_utils", "platformdirs"),
-    *("sqlalchemy.dialects.sqlite", "pandas.core.methods.to_dict", "pyarrow.pandas_compat", "rich._emoji_codes"),
-    *("alembic.command", "alembic.config", "git", "fastapi", "uvicorn.main", "flask", "starlette.middleware"),
-    *("uvicorn.lifespan.on", "uvicorn.loops.auto", "uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
-    *("pandas", "pyarrow.parquet", "rich.console", "jinja2", "openai", "tiktoken", "numpy", "scipy.special"),
-    *("bm25s", "Stemmer", "markdown_it", "markdown_it.presets", "yaml"),
-    *(
-        "evaltrack",
-        "evaltrack.api.run_eval",
-        "evaltrack.api.compare_runs",
-        "evaltrack.evaluation.resume",
-        "evaltrack.api.report_html",
-    ),
-    *(
-        "evaltrack.cli",
-        "evaltrack.cli.run",
-        "evaltrack.cli.compare",
-        "evaltrack.cli.baseline",
-        "evaltrack.api.evaluate",
-    ),
-    *("evaltrack.targets.bm25", "evaltrack.report.run_text"),
-    "evaltrack.golden.corpus.markdown_page",
-)
+MODULES = (Path(__file__).parent / "data/warm_modules.txt").read_text().split()
 """No module of MLflow's server: they read the environment when they are imported."""
 
 

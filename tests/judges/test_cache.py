@@ -18,7 +18,7 @@ import pytest
 from evaltrack.judges.cache import FILE, VerdictCache, cache_folder
 from evaltrack.records import Usage, Verdict
 from tests.conftest import REPO, OpenCache
-from tests.files import put
+from tests.files import data, put
 
 FULL = Verdict(
     judge="openai:m",
@@ -49,16 +49,7 @@ def test_a_verdict_comes_back(tmp_path: Path, open_cache: OpenCache, verdict: Ve
     assert (cache.problem, again.problem) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("variables", "folder"),
-    [
-        ({"EVALTRACK_CACHE_DIR": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own"),
-        ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/evaltrack"),
-        ({"EVALTRACK_CACHE_DIR": "", "XDG_CACHE_HOME": "/xdg"}, "/xdg/evaltrack"),
-        ({}, "/home/user/.cache/evaltrack"),
-        ({"XDG_CACHE_HOME": ""}, "/home/user/.cache/evaltrack"),
-    ],
-)
+@pytest.mark.parametrize(("variables", "folder"), data("llm.json")["cache_folders"])
 def test_the_folder_of_the_user(variables: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The variable of evaltrack decides, then that of the system, then the home folder; an empty one is none."""
     monkeypatch.setenv("HOME", "/home/user")

@@ -29,6 +29,7 @@ from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
 from evaltrack.records import Judge, OwnValues, Question, Response, Source, Verdict
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.targets.failures import RaisedElsewhereError
+from tests.files import data
 from tests.judging import golden_set
 from tests.openai_behaviours import Reply
 from tests.openai_server import OpenAIServer
@@ -38,6 +39,7 @@ ANSWER = Response(answer="in Paris")
 CODE = """
 import os
 from evaltrack import score
+from tests.files import data
 
 def length(question, response):
     return len(response.answer)
@@ -321,23 +323,7 @@ def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> Non
             value("mlflow:Safety?model=openai:/m")
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("mlflow:Correctnes", "has no `Correctnes`; there are Correctness, Guidelines"),
-        ("mlflow:Scorer", "has no `Scorer`"),
-        ("mlflow:RetrievalGroundedness", "retrieval_groundedness reads a trace or a conversation"),
-        ("mlflow:UserFrustration", "reads a trace or a conversation"),
-        ("mlflow:Guidelines", "guidelines"),
-        ("mlflow:Guidelines:missing.txt", "missing.txt: cannot be read: No such file"),
-        ("mlflow:Guidelines:empty.txt", "empty.txt: holds no guideline"),
-        ("mlflow:PIIDetection?model=openai:/m", "PIIDetection takes no `model`"),
-        ("mlflow:own_scorers_of_test:traced", "traced reads a trace"),
-        ("mlflow:own_scorers_of_test:plain", "is function, no scorer of mlflow.genai"),
-        ("mlflow:own_scorers_of_test:length?model=openai:/m", r"`\?model=` is for scorers that are built in"),
-        ("mlflow:own_scorers_of_test:gone", "cannot be imported"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "message"), data("llm.json")["no_scorers"])
 def test_what_is_no_scorer(spec: str, message: str, own_scorers: str) -> None:
     Path("empty.txt").write_text("\n")
     with pytest.raises(UsageError, match=message):

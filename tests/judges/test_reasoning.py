@@ -156,45 +156,14 @@ def test_a_verdict_holds_what_was_observed_and_what_it_cost() -> None:
     assert (form["strict"], form["schema"]) == (True, SCHEMA)
 
 
-@pytest.mark.parametrize(
-    "quote",
-    [
-        "Three ways to read this",
-        "raise it for new customers only",
-        "leave it, and sell a second product",
-        "LEAVE IT, AND SELL",
-        "Seen from a salon's desk",
-        "“forty-one percent more” is a shock",
-        '"forty-one percent more" is a shock - and it has no second supplier',
-        "forty-one percent\nmore",
-        "**The crux:** how many salons would leave",
-        "The crux: how many salons would leave.",
-        '"how many salons would leave"',
-        "raise the price for everyone...",
-        "raise  the\u00a0price for everyone",
-        "raise the price for every\u00adone",
-    ],
-)
+@pytest.mark.parametrize("quote", data("reasoning_replies.json")["found_quotes"])
 def test_a_quote_is_found_whatever_its_markup_line_breaks_and_quotation_marks(quote: str) -> None:
     with serving(reply(shifts=[quote], num_shifts=1)) as server:
         assert observed_by().quotes["shifts"] == (quote,)
     assert server.calls == 1
 
 
-@pytest.mark.parametrize(
-    "quote",
-    [
-        "raise the prices for everyone",
-        "raise the price for new customers only",
-        "hire a second baker",
-        "raise the price for every",
-        "he",
-        "aise the price",
-        "...",
-        "**",
-        "raise the price for everyone; raise it for new customers only",
-    ],
-)
+@pytest.mark.parametrize("quote", data("reasoning_replies.json")["invented_quotes"])
 def test_a_quote_that_does_not_stand_in_the_response_is_never_believed(quote: str) -> None:
     with serving(reply(shifts=[quote], num_shifts=1), reply()) as server:
         assert observed_by().shifts == 2

@@ -11,6 +11,7 @@ from evaltrack.evaluation.loop import merge
 from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Ledger, Summary
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Tokens, Usage, Verdict
+from tests.files import data
 from tests.metrics.test_measure import HIT, MISS, chunks, question
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=30)
@@ -165,16 +166,7 @@ def test_a_domain_named_like_a_difficulty_is_renamed(domain: str) -> None:
         assert whole.groups[f"domain-{domain}"]["recall_at_k"] == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("times", "mean", "p95"),
-    [
-        ([3.0], 3.0, 3.0),
-        ([1.0, 2.0], 1.5, 2.0),
-        ([float(second) for second in range(1, 20)], 10.0, 19.0),
-        ([float(second) for second in range(1, 21)], 10.5, 19.0),
-        ([float(second) for second in range(100, 0, -1)], 50.5, 95.0),
-    ],
-)
+@pytest.mark.parametrize(("times", "mean", "p95"), data("metrics.json")["target_seconds"])
 def test_times_are_those_of_the_answers(times: list[float], mean: float, p95: float) -> None:
     whole = ledger(*(row(question(), Response(sources=()), seconds=second) for second in times))
     assert whole.seconds() == {"target_seconds.mean": mean, "target_seconds.p95": p95}

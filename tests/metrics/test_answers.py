@@ -29,6 +29,7 @@ from evaltrack.metrics.answers import (
     tool_order,
 )
 from evaltrack.records import Question, Response, Source, ToolCall
+from tests.files import data
 
 QUESTION = Question(id="1", question="q", domain="d")
 SOURCES = (
@@ -123,25 +124,8 @@ def test_long_answers_take_no_time(piece: str, times: int) -> None:
     assert time.process_time() - began < 5
 
 
-WORKED = [
-    ("The Norman dynasty", "a Norman Dynasty.", 1.0, 1.0, 1.0),  # case, article, full stop
-    ("10th and 11th centuries", "in the 10th and 11th centuries", 0.0, 8 / 9, 0.0),  # P 4/4, R 4/5
-    ("it was in the 10th century", "10th century", 0.0, 2 / 3.5, 1.0),  # P 2/5, R 2/2: 4/7
-    ("a b b c", "b b d", 0.0, 2 / 3, 0.0),  # `a` is an article; b twice of P 2/3 and R 2/3
-    ("Paris", "London", 0.0, 0.0, 0.0),
-    ("U.S.A.", "usa", 1.0, 1.0, 1.0),  # punctuation goes without leaving a space
-    ("twenty-two", "twentytwo", 1.0, 1.0, 1.0),
-    ("the", "", 1.0, 1.0, 1.0),  # both have no word
-    ("", "Paris", 0.0, 0.0, 0.0),
-    ("Paris", "the", 0.0, 0.0, 1.0),
-    ("a party", "art", 0.0, 0.0, 0.0),  # whole words
-    ("Caf\u00e9 Zo\u00eb", "cafe\u0301 zoe\u0308", 1.0, 1.0, 1.0),  # a letter and its accent, in one sign or in two
-    ("Theatre an der Wien", "theatre der wien", 1.0, 1.0, 1.0),  # `the` only as a word
-]
-
-
-@pytest.mark.parametrize(("answer", "expected", "exact", "f1", "inside"), WORKED)
-def test_words_worked_by_hand(answer: str, expected: str, exact: float, f1: float, inside: float) -> None:
+@pytest.mark.parametrize(("answer", "expected", "exact", "f1", "inside", "why"), data("metrics.json")["compared_words"])
+def test_words_worked_by_hand(answer: str, expected: str, exact: float, f1: float, inside: float, why: str) -> None:
     assert exact_match(answer, expected) == exact
     assert token_f1(answer, expected) == pytest.approx(f1, abs=1e-12)
     assert contains(answer, expected) == inside
@@ -171,21 +155,8 @@ def order(expected: str, called: str) -> float | str:
     return tool_order(question, Response(tool_calls=tuple(ToolCall(name=name) for name in called)))
 
 
-@pytest.mark.parametrize(
-    ("expected", "called", "value"),
-    [
-        ("abc", "abc", 1.0),
-        ("abc", "xaxbxcx", 1.0),  # calls in between cost nothing
-        ("abc", "cba", 1 / 3),
-        ("abc", "acb", 2 / 3),
-        ("ab", "b", 0.5),
-        ("aba", "ab", 2 / 3),  # a tool that is expected twice is called twice
-        ("aa", "a", 0.5),
-        ("a", "", 0.0),
-        ("a", "b", 0.0),
-    ],
-)
-def test_orders_worked_by_hand(expected: str, called: str, value: float) -> None:
+@pytest.mark.parametrize(("expected", "called", "value", "why"), data("metrics.json")["tool_orders"])
+def test_orders_worked_by_hand(expected: str, called: str, value: float, why: str) -> None:
     assert order(expected, called) == value
 
 
@@ -221,29 +192,8 @@ def arguments(expected: Calls, called: Calls) -> float | str:
     return tool_arguments(question, Response(tool_calls=tuple(ToolCall(name=n, arguments=a) for n, a in called)))
 
 
-@pytest.mark.parametrize(
-    ("expected", "called", "value"),
-    [
-        ([("f", {"x": 1})], [("f", {"x": 1})], 1.0),
-        ([("f", {"x": 1})], [("f", {"x": 1.0, "y": 2})], 1.0),  # further arguments cost nothing
-        ([("f", {"x": 1})], [("g", {"x": 1})], 0.0),
-        ([("f", {"x": 1})], [("f", {"x": True})], 0.0),
-        ([("f", {"x": 1})], [("f", {"x": "1"})], 0.0),
-        ([("f", {"x": "Kea"})], [("f", {"x": "kea"})], 0.0),
-        ([("f", {"x": None})], [("f", {})], 0.0),
-        ([("f", {"x": {"b": [1, 2.0], "a": 0}})], [("f", {"x": {"a": 0.0, "b": [1, 2]}})], 1.0),
-        ([("f", {"x": [1, 2]})], [("f", {"x": [2, 1]})], 0.0),
-        ([("f", {"x": 1})], [], 0.0),
-        ([("f", {"x": 1}), ("f", {"x": 1})], [("f", {"x": 1})], 0.5),  # expected twice, called once
-        ([("f", {"x": 1}), ("f", {"x": 1})], [("f", {"x": 1}), ("g", {}), ("f", {"x": 1})], 1.0),
-        ([("f", {"x": 1}), ("f", {"x": 1, "y": 2})], [("f", {"x": 1, "y": 2}), ("f", {"x": 1})], 1.0),
-        ([("f", {"x": 1}), ("f", {"x": 1, "y": 2})], [("f", {"x": 1, "y": 2})], 0.5),
-        ([("g", {}), ("f", {"x": 1})], [("f", {"x": 1})], 1.0),  # of g nothing is said
-        ([("search", {}), ("page", {"t": "Kea"}), ("page", {"t": "Kaka", "n": 5})],
-         [("search", {"q": "kea"}), ("page", {"t": "Kaka", "n": 5, "c": True}), ("page", {"t": "kea"})], 0.5),
-    ],
-)  # fmt: skip
-def test_arguments_worked_by_hand(expected: Calls, called: Calls, value: float) -> None:
+@pytest.mark.parametrize(("expected", "called", "value", "why"), data("metrics.json")["tool_arguments"])
+def test_arguments_worked_by_hand(expected: Calls, called: Calls, value: float, why: str) -> None:
     assert arguments(expected, called) == value
 
 

@@ -23,6 +23,7 @@ from evaltrack.metrics.measure import (
     measure,
 )
 from evaltrack.records import Question, Response, Source, Tokens, ToolCall, Verdict, Weights
+from tests.files import data
 
 RETRIEVAL = tuple(score.name for score in SCORES if score.retrieval)
 JUDGED = ("overall_score", "accuracy", "completeness", "relevance", "judge_spread")
@@ -238,17 +239,7 @@ def test_a_panel_of_judges_at_the_threshold_passes(judges: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "called", "all_called", "invoked", "coordinated"),
-    [
-        ((), ("search",), None, None, None),
-        (("search",), ("search",), 1, 1, None),
-        (("search",), (), 0, 0, None),
-        (("search",), ("Search",), 0, 0, None),
-        (("search", "search"), ("search",), 1, 1, None),
-        (("search", "open"), ("search", "search"), 0, 1, 0),
-        (("search", "open"), ("open", "search"), 1, 1, 1),
-        (("search", "open"), ("calculator",), 0, 0, 0),
-    ],
+    ("expected", "called", "all_called", "invoked", "coordinated"), data("metrics.json")["tools_called"]
 )
 @pytest.mark.parametrize(
     ("chunk_ids", "sources", "included"), [(("a",), "a", 1), (("a",), (), 0), ((), (), None), (None, "a", 1)]

@@ -28,6 +28,7 @@ from evaltrack.metrics.retrieval import (
     source_keys,
 )
 from evaltrack.records import Question, Response, Row, Source
+from tests.files import data
 from tests.metrics.test_measure import chunks
 
 
@@ -229,19 +230,8 @@ def test_graded_gain_is_that_of_trec_eval(depth: int) -> None:
     assert [(each.query_id, each.value) for each in judged if abs(ours[each.query_id][1] - each.value) > 1e-12] == []
 
 
-@pytest.mark.parametrize(
-    ("ranks", "k", "value"),
-    [
-        ((1, 2), 5, 1.0),
-        ((2,), 5, 0.5),
-        ((1, 3), 5, (1 + 2 / 3) / 2),
-        ((1, 3), 2, 1.0),  # the third is not in the first two
-        ((2, 2), 5, 0.5),  # a source that holds two passages is one source
-        ((6,), 5, 0.0),
-        ((), 5, 0.0),
-    ],
-)
-def test_context_precision(ranks: Sequence[int], k: int, value: float) -> None:
+@pytest.mark.parametrize(("ranks", "k", "value", "why"), data("metrics.json")["context_precision"])
+def test_context_precision(ranks: Sequence[int], k: int, value: float, why: str) -> None:
     assert context_precision(ranks, k) == pytest.approx(value, abs=1e-15)
 
 

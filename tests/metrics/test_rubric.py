@@ -152,16 +152,7 @@ def test_the_score_is_held_on_its_scale() -> None:
     assert scored((10,) * 8, RubricWeights(h_count=0.21)) == 100
 
 
-@pytest.mark.parametrize(
-    ("dimensions", "score"),
-    [
-        ((8.25,) * 8, 83),
-        ((8.249,) * 8, 82),
-        ((0.049999999999999996,) * 8, 0),
-        ((6.95,) * 8, 70),
-        ((2.5, 6, 9, 0, 8, 3, 6.5, 3.5), 47),
-    ],
-)
+@pytest.mark.parametrize(("dimensions", "score"), data("metrics.json")["half_points"])
 def test_half_points_are_rounded_up(dimensions: tuple[float, ...], score: int) -> None:
     assert scored(dimensions) == score
 
@@ -190,21 +181,7 @@ def test_weights_have_one_spelling() -> None:
     assert str(RubricWeights.parse(text)) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("hcount=0.2", "no dimension `hcount`; did you mean `h_count`?"),
-        ("Process-Integrity=0.1", "no dimension `Process-Integrity`; did you mean `process_integrity`?"),
-        ("=1", f"no dimension ``; known: {', '.join(DIMENSION_WEIGHTS)}"),
-        *[
-            (f"crux{given}", f"`crux{given}`: `{given[1:]}` is not a number; write e.g. crux=0.2")
-            for given in ("", "=", "=x", "=nan", "=inf", "=0.1.2", "=1_0", "==0.2", "=15%")
-        ],
-        ("crux=0.1,crux=0.15", "crux is given twice; write it once"),
-        ("crux=-0.1", "crux is -0.1; write a number from 0 to 1"),
-        ("h_count=1e999", "h_count is inf; write a number from 0 to 1"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), data("metrics.json")["unreadable_weights"])
 def test_weights_that_cannot_be_read(text: str, message: str) -> None:
     assert refused(lambda: RubricWeights.parse(text)) == f"rubric weights: {message}"
 

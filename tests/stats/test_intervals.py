@@ -26,6 +26,7 @@ from evaltrack.stats import bootstrap, intervals
 from evaltrack.stats.intervals import Interval, paired_interval, quantile, quantile_interval, share_interval, swap_test
 from evaltrack.stats.significance import LEVEL, MIN_CHANGED, holm, sign_flip
 from tests.conftest import REPO
+from tests.files import data
 
 Floats = NDArray[np.float64]
 Pairs = tuple[Floats, Floats]
@@ -353,18 +354,7 @@ def test_the_fewest_changes_that_show_anything_are_those_of_the_test() -> None:
     assert sign_flip([1] * (MIN_CHANGED - 1), [0] * (MIN_CHANGED - 1)).p >= LEVEL
 
 
-@pytest.mark.parametrize(
-    ("given", "adjusted"),
-    [
-        ({}, {}),
-        ({"a": 0.03}, {"a": 0.03}),
-        ({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}, {"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02}),
-        ({"a": 0.02, "b": 0.02, "c": 0.02}, {"a": 0.06, "b": 0.06, "c": 0.06}),
-        ({"a": 0.9, "b": 0.4, "c": 0.5}, {"a": 1.0, "b": 1.0, "c": 1.0}),
-        ({"a": 0.0, "b": 1.0}, {"a": 0.0, "b": 1.0}),
-        ({"a": 0.001, "b": 0.0251, "c": 0.025}, {"a": 0.003, "b": 0.05, "c": 0.05}),
-    ],
-)
+@pytest.mark.parametrize(("given", "adjusted"), data("metrics.json")["holm"])
 def test_holm_steps_down(given: dict[str, float], adjusted: dict[str, float]) -> None:
     """The smallest p times m, the next times m - 1, never falling, at most 1; names keep their order."""
     found = holm(given)
