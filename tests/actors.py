@@ -27,6 +27,26 @@ def evaluated(asked: Iterable[Question], target: Any, **settings: Any) -> AsyncG
     return evaluate(asked, evaluator(target, **settings), **own)
 
 
+def asked(target: Target, question: Question | str = "Why?", k: int = 5, *, close: bool = False) -> Response:
+    """The response to one question, on an event loop of its own."""
+    one = Question(id="1", question=question, domain="d") if isinstance(question, str) else question
+
+    async def ask() -> Response:
+        try:
+            async with asyncio.timeout(30):
+                return await target(one, k)
+        finally:
+            if close:
+                await target.aclose()
+
+    return asyncio.run(ask())
+
+
+def ranked(response: Response) -> list[str | None]:
+    assert response.sources is not None
+    return [source.chunk_id for source in response.sources]
+
+
 async def instant(question: Question, k: int, /) -> Response:
     return FOUND
 

@@ -98,10 +98,6 @@ def fill(argument: str, values: Mapping[str, str]) -> str:
     return _BRACES.sub(lambda match: values.get(match[0][1:-1], match[0][0]), argument)
 
 
-def _json(messages: list[dict[str, str]]) -> str:
-    return json.dumps(messages, ensure_ascii=False)
-
-
 class CommandTarget(Target):
     """Runs a program for each question."""
 
@@ -109,8 +105,7 @@ class CommandTarget(Target):
 
     def __init__(self, arguments: list[str], reader: ResponseReader | None = None) -> None:
         self._arguments = arguments
-        used = {name for argument in arguments for name in _placeholders(argument)}
-        self.takes_history = not used.isdisjoint(CONVERSATION)
+        self.takes_history = any(not _placeholders(each).isdisjoint(CONVERSATION) for each in arguments)
         self._reader = reader or ResponseReader()
 
     @property
@@ -131,9 +126,10 @@ class CommandTarget(Target):
             CommandTargetError: it cannot be started, ended with a code other than 0, or wrote too much.
             InvalidResponseError: its output is not JSON, or not in the expected form.
         """
-        messages = question.messages
+        *history, _ = messages = question.messages
         values = {"question": question.question, "k": str(k), "id": question.id}
-        values |= {"messages": _json(messages), "history": _json(messages[:-1])}
+        values |= {"messages": json.dumps(messages, ensure_ascii=False)}
+        values |= {"history": json.dumps(history, ensure_ascii=False)}
         output = await _run([fill(argument, values) for argument in self._arguments])
         if output.too_long:
             raise CommandTargetError(f"wrote more than {MAX_BYTES:,} bytes and was killed")

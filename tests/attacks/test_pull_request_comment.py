@@ -9,6 +9,7 @@ import mlflow
 import pytest
 
 from tests.conftest import evaltrack
+from tests.files import put
 from tests.workflow import ACTION, BOT, Job, commit, job, repository
 
 MARKER = "<!-- evaltrack:small -->"
@@ -18,15 +19,18 @@ GOOD, BAD = (f'{{"id": 1, "sources": ["{chunk}"]}}\n' for chunk in "ax")
 LOOSE = '[compare]\nallow-flips = 9\nmax-drop = ["recall_at_k=off", "mrr=off"]\n'
 
 
-def written(made: Job) -> None:
-    (made.temp / "evaltrack").mkdir()
+def with_page(folder: Path) -> Job:
+    """A job whose page is there, in its own folder and in the tree."""
+    (folder / "tree").mkdir()
+    made = job(folder)
     for place in (made.temp / "evaltrack", made.tree):
-        (place / "evaltrack.md").write_text(PAGE)
+        put(place / "evaltrack.md", PAGE)
+    return made
 
 
 def saved(folder: Path, answers: str) -> str:
-    (folder / "small.jsonl").write_text(QUESTION)
-    (folder / "answers.jsonl").write_text(answers)
+    put(folder / "small.jsonl", QUESTION)
+    put(folder / "answers.jsonl", answers)
     ended = evaltrack("run", "small.jsonl", "-t", "recorded:answers.jsonl", "--output", "json", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -36,9 +40,7 @@ def saved(folder: Path, answers: str) -> str:
 def test_a_strangers_comment_stays_and_keeps_nobody_from_writing_ours(
     tmp_path: Path, own: tuple[tuple[str, str], ...]
 ) -> None:
-    (tmp_path / "tree").mkdir()
-    made = job(tmp_path)
-    written(made)
+    made = with_page(tmp_path)
     strangers = (("mallory", f"{MARKER}\nmine"), ("github-actions", f"{MARKER}\nalso mine"))
     made.hub((*strangers, *own))
 
@@ -48,9 +50,7 @@ def test_a_strangers_comment_stays_and_keeps_nobody_from_writing_ours(
 
 
 def test_a_comment_that_is_refused_is_a_warning(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    made = job(tmp_path)
-    written(made)
+    made = with_page(tmp_path)
     made.hub((), refuses=True)
 
     assert made.step("Comment").returncode == 0
@@ -72,7 +72,6 @@ def test_a_page_that_the_pull_request_brings_is_not_ours(tmp_path: Path) -> None
 @pytest.mark.parametrize("brought", ["baseline", "settings"])
 def test_a_pull_request_brings_neither_baseline_nor_settings(store_uri: str, tmp_path: Path, brought: str) -> None:
     tree = tmp_path / "tree"
-    tree.mkdir()
     good, bad = saved(tree, GOOD), saved(tree, BAD)
     base = repository(tree, {"baseline.json": good})
     commit(tree, {"baseline.json": bad} if brought == "baseline" else {"evaltrack.toml": LOOSE})
@@ -102,7 +101,6 @@ def test_every_line_of_options_counts_and_none_is_executed(store_uri: str, tmp_p
 
 def test_another_run_in_the_store_is_not_taken_for_ours(store_uri: str, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
-    tree.mkdir()
     good = saved(tree, GOOD)
     made = job(tmp_path, repository(tree, {"baseline.json": good, "answers.jsonl": BAD}), baseline="baseline.json")
     for step in ACTION["runs"]["steps"]:

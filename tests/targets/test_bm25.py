@@ -19,9 +19,11 @@ from evaltrack.api.golden_sets import lint_golden
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.reader import open_golden
-from evaltrack.records import Question, Response, Target
+from evaltrack.records import Question, Response
 from evaltrack.report.html.page import safe_link
 from evaltrack.targets.bm25 import DEPTH, FLOOR, NO_WORD, Bm25ByDomain, Bm25Target, open_bm25
+from tests.actors import asked as ask
+from tests.actors import ranked
 from tests.conftest import REPO
 from tests.files import data, put
 
@@ -29,21 +31,9 @@ GOLDEN = REPO / "golden"
 K1, B = 1.5, 0.75
 
 
-def ask(target: Target, text: str, k: int = 5) -> Response:
-    async def asked() -> Response:
-        return await target(Question(id="1", question=text, domain="d"), k)
-
-    return asyncio.run(asked())
-
-
 def index(texts: Iterable[str], floor: float = 0.0) -> Bm25Target:
     """A target over chunks `0`, `1`, ... that have no title and no heading."""
     return Bm25Target([Chunk(str(i), "", "", f"{i}.md", text) for i, text in enumerate(texts)], floor)
-
-
-def ranked(response: Response) -> list[str | None]:
-    assert response.sources is not None
-    return [source.chunk_id for source in response.sources]
 
 
 def write_corpus(folder: Path) -> Path:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from evaltrack.records import Question, Response, Source, Turn
 from evaltrack.targets.command import CommandTarget, CommandTargetError, fill, open_command
-from tests.actors import evaluated
+from tests.actors import asked, evaluated
 from tests.files import data, put
 
 QUESTION = Question(id="q-1", question="Where do cats sleep?", domain="d")
@@ -31,13 +31,7 @@ def python(code: str, *arguments: str) -> str:
 
 
 def ask(line: str, question: str = QUESTION.question, **settings: str) -> Response:
-    target = open_command(line, settings)
-
-    async def asked() -> Response:
-        async with asyncio.timeout(30):
-            return await target(Question(id="q-1", question=question, domain="d"), 7)
-
-    return asyncio.run(asked())
+    return asked(open_command(line, settings), QUESTION.model_copy(update={"question": question}), 7)
 
 
 def passed_on(*arguments: str, question: str = QUESTION.question) -> list[str]:

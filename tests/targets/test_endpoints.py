@@ -15,10 +15,11 @@ from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.judges.client import LLM, Schema
 from evaltrack.judges.server import ModelServer, ServerRefusesError
-from evaltrack.records import Question, Response, Target
+from evaltrack.records import Question
 from evaltrack.targets import open_target
 from evaltrack.targets.openai import OpenAITarget
 from evaltrack.tracking.server import CHAT_PATH, open_gateway
+from tests.actors import asked
 from tests.conftest import few_questions
 from tests.mlflow_server import MlflowServer
 from tests.openai_behaviours import Reply, Usage
@@ -62,22 +63,10 @@ def no_provider_here(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def asked(target: Target) -> Response:
-    """What it answers."""
-
-    async def ask() -> Response:
-        try:
-            return await target(QUESTION, 5)
-        finally:
-            await target.aclose()
-
-    return asyncio.run(ask())
-
-
 def test_an_endpoint_answers(server: str, provider: OpenAIServer) -> None:
     """Through the gateway: the provider sees its own model, the question, and the key that is not known here."""
     target = open_target("endpoints:/birds?system=Be short.", {"store": server})
-    response = asked(target)
+    response = asked(target, QUESTION, close=True)
     assert (response.answer, response.sources) == ("In New Zealand.", None)
     assert response.usage is not None
     assert (response.usage.prompt_tokens, response.usage.completion_tokens) == (7, 5)
@@ -98,7 +87,7 @@ def test_a_run(server: str, tmp_path: Path) -> None:
 def test_an_endpoint_that_is_not_there(server: str) -> None:
     target = open_target("endpoints:/brids", {"store": server})
     with pytest.raises(ServerRefusesError, match=f"no model `brids` at {server}{CHAT_PATH} .*check its name"):
-        asked(target)
+        asked(target, QUESTION, close=True)
 
 
 def test_a_store_without_a_gateway(store_uri: str) -> None:
@@ -106,14 +95,11 @@ def test_a_store_without_a_gateway(store_uri: str) -> None:
         open_target("endpoints:/birds", store_uri=store_uri)
 
 
-@pytest.mark.parametrize(
-    ("variables", "authorization"),
-    [
-        ({"MLFLOW_TRACKING_TOKEN": "secret"}, "Bearer secret"),
-        ({"MLFLOW_TRACKING_USERNAME": "anna", "MLFLOW_TRACKING_PASSWORD": "secret"}, "Basic YW5uYTpzZWNyZXQ="),
-        ({}, ""),
-    ],
-)
+LOGIN = {"MLFLOW_TRACKING_USERNAME": "anna", "MLFLOW_TRACKING_PASSWORD": "secret"}
+LOGINS = [({"MLFLOW_TRACKING_TOKEN": "secret"}, "Bearer secret"), (LOGIN, "Basic YW5uYTpzZWNyZXQ="), ({}, "")]
+
+
+@pytest.mark.parametrize(("variables", "authorization"), LOGINS)
 def test_the_login_is_that_of_mlflow(
     server: str, variables: dict[str, str], authorization: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +112,7 @@ def test_the_login_is_that_of_mlflow(
 
 def test_a_login_is_sent_in_the_place_of_the_key(provider: OpenAIServer) -> None:
     server = ModelServer(provider.base_url, "none", authorization="Bearer of-the-provider")
-    assert asked(OpenAITarget("m", server=server)).answer == "In New Zealand."
+    assert asked(OpenAITarget("m", server=server), QUESTION, close=True).answer == "In New Zealand."
 
 
 def test_judges_through_the_gateway(server: str, provider: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from evaltrack.records import Question, Response
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.http import MAX_REDIRECTS, Body, HttpTarget, HttpTargetError, open_http
 from evaltrack.targets.mapping import MAX_BYTES
+from tests.actors import asked as asked_once
 from tests.actors import evaluated
 from tests.files import data
 from tests.mlflow_server import free_port
@@ -116,17 +117,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     http.server_close()
 
 
-def asked(target: HttpTarget, timeout: float = 30) -> Response:
-    """One question, on an event loop of its own."""
-
-    async def one() -> Response:
-        try:
-            async with asyncio.timeout(timeout):
-                return await target(QUESTION, 5)
-        finally:
-            await target.aclose()
-
-    return asyncio.run(one())
+def asked(target: HttpTarget) -> Response:
+    return asked_once(target, QUESTION, close=True)
 
 
 def ask(server: Server, path: str = "/ask", **settings: str) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -14,25 +13,15 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response
 from evaltrack.targets import KINDS, default_target, open_target
 from evaltrack.targets.responses import as_response
+from tests.actors import asked
 from tests.files import data, put
 from tests.targets.test_http import Server, server  # noqa: F401 - a fixture
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d")
 
 
-def ask(name: str) -> Response:
-    """What the target called `name` gives for the question."""
-
-    async def asked() -> Response:
-        return await open_target(name)(QUESTION, 5)
-
-    return asyncio.run(asked())
-
-
 def write_corpus(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "cats.md").write_text("# Cats\n\nCats purr.\n")
-    return folder
+    return put(folder / "cats.md", "# Cats\n\nCats purr.\n").parent
 
 
 SECRET = "tok-9f8e7d6c5b4a"
@@ -54,8 +43,8 @@ def test_names_and_settings_that_are_wrong_are_refused(
 
 def test_settings_reach_the_target(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "docs")
-    assert not ask(f"bm25:{corpus}?floor=0").declined
-    assert ask(f"bm25:{corpus}?floor=1e3").declined
+    assert not asked(open_target(f"bm25:{corpus}?floor=0"), QUESTION).declined
+    assert asked(open_target(f"bm25:{corpus}?floor=1e3"), QUESTION).declined
 
 
 def test_every_kind_is_tested() -> None:

@@ -17,13 +17,13 @@ os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 def test_a_langchain_retriever() -> None:
     """Documents, with and without a score beside them; the id of the metadata is before the library's own."""
     documents = pytest.importorskip("langchain_core.documents")
-    read = as_response(
-        [
-            documents.Document("Ninety days.", id="9f", metadata={"chunk_id": "visa#length", "source": "visa.md"}),
-            (documents.Document("Passports.", id="passport#1", metadata={"title": "Passports"}), 0.25),
-            documents.Document("Fees.", metadata={"source": "fees.md", "url": "https://example.com/fees"}),
-        ]
+    chunk, page = (
+        {"chunk_id": "visa#length", "source": "visa.md"},
+        {"source": "fees.md", "url": "https://example.com/fees"},
     )
+    passports = documents.Document("Passports.", id="passport#1", metadata={"title": "Passports"})
+    stay = documents.Document("Ninety days.", id="9f", metadata=chunk)
+    read = as_response([stay, (passports, 0.25), documents.Document("Fees.", metadata=page)])
     assert read.sources == (
         Source(chunk_id="visa#length", title="visa.md", text="Ninety days."),
         Source(chunk_id="passport#1", title="Passports", text="Passports.", score=0.25),
@@ -93,12 +93,9 @@ def test_a_haystack_pipeline() -> None:
     from haystack.document_stores.in_memory import InMemoryDocumentStore
 
     store = InMemoryDocumentStore()
-    store.write_documents(
-        [
-            haystack.Document(id="d1", content="Stay ninety days.", meta={"title": "Visa"}),
-            haystack.Document(id="d2", content="Bring a passport.", meta={"chunk_id": "passport"}),
-        ]
-    )
+    texts = {"d1": ("Stay ninety days.", {"title": "Visa"}), "d2": ("Bring a passport.", {"chunk_id": "passport"})}
+    documents = [haystack.Document(id=key, content=text, meta=meta) for key, (text, meta) in texts.items()]
+    store.write_documents(documents)
     pipeline = haystack.Pipeline()
     pipeline.add_component("retriever", InMemoryBM25Retriever(store))
     read = as_response(pipeline.run({"retriever": {"query": "passport"}}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,11 @@ from mlflow.types.schema import ColSpec, Schema
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.records import Question, Response
+from evaltrack.records import Response
 from evaltrack.targets import open_target
 from evaltrack.targets.models import response_of
 from evaltrack.tracking.registry import plain_output, signature_form
+from tests.actors import asked
 from tests.conftest import REPO
 from tests.files import put
 
@@ -42,14 +42,7 @@ def log(folder: Path, name: str, signature: ModelSignature | None = None, **sett
 def ask(name: str, settings: dict[str, str] | None = None) -> tuple[Response, str | None]:
     """What a model gives for a question, and what it is called."""
     target = open_target(name, settings)
-
-    async def asked() -> Response:
-        try:
-            return await target(Question(id="1", question="why?", domain="d"), 2)
-        finally:
-            await target.aclose()
-
-    return asyncio.run(asked()), target.model
+    return asked(target, "why?", 2, close=True), target.model
 
 
 def test_a_registered_model_is_evaluated(store_uri: str, tmp_path: Path) -> None:

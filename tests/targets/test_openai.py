@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Usage
 from evaltrack.targets.openai import SYSTEM, open_openai
+from tests.actors import asked
 from tests.openai_behaviours import Reply, refuses_parameter, script
 from tests.openai_behaviours import Usage as ServerUsage
 from tests.openai_server import OpenAIServer
@@ -18,16 +17,9 @@ QUESTION = Question(id="1", question="Do cats purr?", domain="d", expected_chunk
 
 def ask(settings: dict[str, str], question: Question = QUESTION) -> tuple[Response, list[str]]:
     """The response to one question, and the notes of the target."""
-
-    async def asked() -> tuple[Response, list[str]]:
-        target = open_openai("tiny", settings)
-        assert target.takes_history
-        try:
-            return await target(question, 5), target.notes
-        finally:
-            await target.aclose()
-
-    return asyncio.run(asked())
+    target = open_openai("tiny", settings)
+    assert target.takes_history
+    return asked(target, question, close=True), list(target.notes)
 
 
 def test_the_model_is_asked_once_and_reports_its_usage(monkeypatch: pytest.MonkeyPatch) -> None:

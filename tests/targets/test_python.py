@@ -22,6 +22,7 @@ from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import function_target
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.python import import_function, open_python
+from tests.actors import asked
 from tests.conftest import REPO
 from tests.files import data, put
 
@@ -48,12 +49,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
         sys.modules.pop(name, None)
 
 
-def ask(target: Target, question: Question = QUESTION, k: int = 5, timeout: float = 30) -> Response:
-    async def asked() -> Response:
-        async with asyncio.timeout(timeout):
-            return await target(question, k)
-
-    return asyncio.run(asked())
+def ask(target: Target, question: Question = QUESTION) -> Response:
+    return asked(target, question)
 
 
 def answer(function: Callable[..., Any]) -> str | None:

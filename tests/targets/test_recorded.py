@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections import defaultdict
@@ -21,6 +20,7 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError
 from evaltrack.targets.recorded import MAX_LINE_BYTES, open_recorded
+from tests.actors import asked, ranked
 from tests.conftest import REPO
 from tests.files import data, put
 
@@ -55,15 +55,7 @@ def real_data() -> Path:
 
 
 def ask(target: Target, key: str = "1", k: int = 5) -> Response:
-    async def asked() -> Response:
-        return await target(Question(id=key, question="Why?", domain="d"), k)
-
-    return asyncio.run(asked())
-
-
-def ranked(response: Response) -> list[str | None]:
-    assert response.sources is not None
-    return [source.chunk_id for source in response.sources]
+    return asked(target, Question(id=key, question="Why?", domain="d"), k)
 
 
 def problems(open_content: Open, path: Path, content: Any, **settings: str) -> list[str]:
