@@ -87,13 +87,8 @@ def test_the_order_is_that_of_the_means_and_names_no_one_twice(hits: list[list[b
 def test_a_lost_question_lifts_no_mean() -> None:
     """What one configuration did not measure is in the mean of none; what lost a tenth has no rank."""
     base = [True] * 10 + [False] * 10
-    board = rank(
-        [
-            contender("whole", base),
-            contender("one lost", [*base[:19], None]),
-            contender("many", [*base[:10], *[None] * 10]),
-        ]
-    )
+    lost = {"whole": base, "one lost": [*base[:19], None], "many": [*base[:10], *[None] * 10]}
+    board = rank([contender(name, hits) for name, hits in lost.items()])
     lines = by_name(board)
     assert lines["whole"].means["recall_at_k"].value == lines["one lost"].means["recall_at_k"].value == 10 / 19
     assert board.groups[0].num_questions == 19
@@ -117,7 +112,7 @@ def test_what_was_measured_in_different_ways_is_not_compared() -> None:
     assert [(group.label, len(group.standings)) for group in tokens.groups] == [("", 4)]
 
 
-def test_seeds_of_a_configuration_are_one_line() -> None:
+def test_seeds_of_a_configuration_are_one_line_and_a_price_is_its_cost() -> None:
     """Its score of a question is the mean over the seeds; how far they are apart is said."""
     board = rank([contender("a", [True] * 10, [True] * 5 + [False] * 5), contender("b", [False] * 10, [False] * 10)])
     line = by_name(board)["a"]
@@ -125,9 +120,6 @@ def test_seeds_of_a_configuration_are_one_line() -> None:
     assert line.spread == (0.5, 1.0)
     assert len(line.contender.runs) == 2
     assert by_name(board)["b"].spread == (0, 0)
-
-
-def test_the_cost_is_in_usd_where_any_has_a_price() -> None:
     board = rank([contender("priced", [True] * 10, usd=0.02), contender("free?", [True] * 10)], resamples=QUICK)
     assert board.cost_unit == "usd"
     assert [by_name(board)[name].cost for name in ("priced", "free?")] == [0.02, None]
@@ -143,13 +135,8 @@ def test_where_nothing_was_measured_nobody_has_a_rank() -> None:
     assert one.groups[0].reference is None  # the first has no score that others could be held against
     assert by_name(one)["down"].why_unranked == "not measured"
     assert by_name(one)["up"].rank == 1
-
-
-def test_no_common_question_is_no_rank() -> None:
-    """Nine tenths of the questions each, and none of them measured by all."""
-    made = [contender(f"c{n}", [None if place == n else True for place in range(10)]) for n in range(10)]
-    board = rank(made)
-    assert {each.why_unranked for each in board.standings} == {"no question was measured by all"}
+    none_common = [contender(f"c{n}", [None if place == n else True for place in range(10)]) for n in range(10)]
+    assert {each.why_unranked for each in rank(none_common).standings} == {"no question was measured by all"}
 
 
 @pytest.mark.parametrize("name", ["recall", "tier_1_share", "k"])
