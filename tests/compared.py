@@ -26,21 +26,26 @@ def found(*ids: str, answer: str = "It is so.", texts: Mapping[str, str] | None 
     return Response(answer=answer, sources=sources, **fields)
 
 
+def measured(
+    asked: Question, given: Response, verdicts: Sequence[Verdict] = (), rules: Rules | None = None, **fields: Any
+) -> Row:
+    """The row of a response, scored as a run scores it."""
+    made = measure(asked, given, rules or Rules(K), verdicts)
+    parts = ("scores", "unmeasured", "passed", "duplicates", "finds", "reasoned")
+    scored = {name: getattr(made, name) for name in parts}
+    timing = {"position": 0, "started_at": 0.0, "seconds": 0.1}
+    return Row.model_validate(
+        {"question": asked, "response": given, "verdicts": verdicts, **timing, **scored, **fields}
+    )
+
+
 def row(asked: Question, given: Response | Failure, position: int = 0, score: float | None = None) -> StoredRow:
     """The flat row of one question; `score` is what a judge gave it, a `judge_error` failure keeps its response."""
-    timing = {"position": position, "question": asked, "started_at": 0.0, "seconds": 0.1}
     if isinstance(given, Failure):
-        return stored_row(Row.model_validate({**timing, "failure": given}), K)
+        timing = {"position": position, "started_at": 0.0, "seconds": 0.1}
+        return stored_row(Row.model_validate({"question": asked, "failure": given, **timing}), K)
     verdicts = () if score is None else (Verdict(judge="j", reasoning="because", overall_score=score),)
-    made = measure(asked, given, Rules(K), verdicts)
-    scored = {
-        "scores": made.scores,
-        "unmeasured": made.unmeasured,
-        "passed": made.passed,
-        "duplicates": made.duplicates,
-        "finds": made.finds,
-    }
-    return stored_row(Row.model_validate({**timing, "response": given, "verdicts": verdicts, **scored}), K)
+    return stored_row(measured(asked, given, verdicts, position=position), K)
 
 
 def side(rows: Iterable[StoredRow], name: str = "run", **signature: Any) -> Side:

@@ -9,12 +9,12 @@ from typing import Any
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import Side
-from evaltrack.metrics.measure import Rules, measure
+from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.rubric import RubricWeights
-from evaltrack.records import Failure, Question, Response, Row, Verdict
+from evaltrack.records import Failure, Question, Response, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row
 
-from .compared import K, found, question, row, rows_of, side
+from .compared import K, found, measured, question, row, rows_of, side
 from .metrics.test_reasoning import seen
 from .stored import patched
 
@@ -116,26 +116,7 @@ def a_panel() -> Comparison:
 
 def _panel(asked: Question, place: int, scores: tuple[float, ...]) -> StoredRow:
     verdicts = tuple(Verdict(judge=name, reasoning="r", overall_score=s) for name, s in zip("abc", scores, strict=True))
-    return _row(asked, place, found(f"{asked.id}!"), Rules(K), verdicts)
-
-
-def _row(asked: Question, place: int, given: Response, rules: Rules, verdicts: tuple[Verdict, ...]) -> StoredRow:
-    made = measure(asked, given, rules, verdicts)
-    return stored_row(
-        Row(
-            position=place,
-            question=asked,
-            response=given,
-            verdicts=verdicts,
-            scores=made.scores,
-            unmeasured=made.unmeasured,
-            passed=made.passed,
-            reasoned=made.reasoned,
-            started_at=0.0,
-            seconds=0.1,
-        ),
-        K,
-    )
+    return stored_row(measured(asked, found(f"{asked.id}!"), verdicts, position=place), K)
 
 
 def reasoning() -> Comparison:
@@ -148,7 +129,8 @@ def reasoning() -> Comparison:
             observed = seen(confidence=99, hypotheses=1) if place < flawed else seen()
             verdicts = (Verdict(judge="j", reasoning="r", observed=observed),)
             given = Response(answer="Pursue hybrid." if place >= flawed else "Surely hybrid.")
-            made.append(_row(asked.model_copy(update={"expected_chunks": None}), place, given, rules, verdicts))
+            plain = asked.model_copy(update={"expected_chunks": None})
+            made.append(stored_row(measured(plain, given, verdicts, rules, position=place), K))
         return made
 
     return compared(rows(0), rows(5), rubric=("reasoning", "reasoning"), judge=("j", "j"))

@@ -18,7 +18,6 @@ from evaltrack.compare.causes import causes_of
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, GroupDelta
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, ToolCall, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, stored_row
@@ -31,6 +30,7 @@ from evaltrack.report.run_json import evaluation_json, run_json
 from evaltrack.report.run_text import print_run, reasoning_page, run_note, verdict_lines
 from evaltrack.tracking.rows import columns_of
 
+from .compared import measured
 from .comparisons import RECALL, comparison
 from .conftest import REPO
 from .report.test_comparison_markdown import TAGS
@@ -75,11 +75,7 @@ def rows() -> list[Row]:
     for place, (chunk, score) in enumerate(((PLACES["chunk"], 1.0), (PLACES["chunk"], 0.1), ("other", 1.0))):
         given = response("first", chunk)
         verdicts = (Verdict(judge=PLACES["judge"], reasoning=PLACES["reasoning"], overall_score=score),)
-        scores = measure(asked, given, Rules(5), verdicts)
-        told = {"scores": scores.scores, "passed": scores.passed, "unmeasured": scores.unmeasured}
-        made.append(
-            Row(position=place, question=asked, response=given, verdicts=verdicts, started_at=0, seconds=0, **told)
-        )
+        made.append(measured(asked, given, verdicts, position=place))
     failure = Failure(kind="target_error", message=PLACES["error"])
     return [*made, Row(position=3, question=asked, failure=failure, started_at=0, seconds=0)]
 

@@ -18,8 +18,7 @@ from rich.console import Console
 from evaltrack.evaluation.result import METRICS, RunResult
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.metrics.criteria import Checked, Criterion
-from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, Usage, Verdict
+from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Usage, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report import run_text
 from evaltrack.report.escaping import plain
@@ -45,6 +44,7 @@ from evaltrack.report.words import (
 )
 from evaltrack.tracking.rows import TableWriter
 from evaltrack.tracking.rows_reader import read_table, stored_rows
+from tests.compared import measured
 from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
 from tests.stored import flatten
@@ -329,10 +329,7 @@ def judged(
         for place, each in enumerate(said)
     )
     answer = Response(answer="Paris.", sources=(Source(chunk_id="a"),))
-    measured = measure(asked, answer, Rules(), verdicts, Tokens(count=9, known="counted"))
-    made: dict[str, Any] = {"question": asked, "response": answer, "verdicts": verdicts}
-    made |= {"scores": measured.scores, "passed": measured.passed}
-    return row(0, **made | fields)
+    return measured(asked, answer, verdicts, **fields)
 
 
 def stored(folder: Path, *rows: Row) -> list[StoredRow]:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from evaltrack.evaluation.loop import merge
-from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.words import failed_words, missed_words
+from tests.compared import measured
 
 K = 5
 
@@ -18,18 +18,7 @@ K = 5
 def trial(number: int, response: Response, question: dict[str, Any], grade: float | None = None) -> Row:
     asked = Question.model_validate({"id": "q", "question": "?", "domain": "d", "expected_chunks": ["b"], **question})
     verdict = [] if grade is None else [Verdict(judge="j", reasoning=f"Graded {grade}.", overall_score=grade)]
-    measured = measure(asked, response, Rules(k=K), verdict)
-    return Row(
-        question=asked,
-        position=0,
-        trial=number,
-        response=response,
-        verdicts=tuple(verdict),
-        scores=measured.scores,
-        passed=measured.passed,
-        started_at=0,
-        seconds=0,
-    )
+    return measured(asked, response, verdict, trial=number)
 
 
 FOUND, LOST, NONE = (Response(answer="so", sources=tuple(Source(chunk_id=c) for c in ids)) for ids in ("b", "xy", ""))
