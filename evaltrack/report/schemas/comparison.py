@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import AliasPath, BeforeValidator, Field
 
 from evaltrack.compare.change import CauseKind, Change, CulpritKind, Fate, Outcome
-from evaltrack.compare.comparison import ComparedAim, Comparison, MetricDelta, Rule, RuleKind, RuleState, Verdict
+from evaltrack.compare.comparison import (
+    ComparedAim,
+    Comparison,
+    GroupDelta,
+    MetricDelta,
+    Rule,
+    RuleKind,
+    RuleState,
+    Verdict,
+)
 from evaltrack.compare.gate import GateKind, Threshold
 from evaltrack.compare.pairing import ErrorCount
 from evaltrack.compare.reruns import Rerun, Reruns
@@ -190,22 +200,22 @@ class ComparisonForm(Form):
     causes: dict[CauseKind, int]
     culprits: list[CulpritForm]
     questions: dict[Fate, int]
-    flips: list[ChangeForm]
-    lost: list[ChangeForm]
-    drops: list[ChangeForm]
-    fixes: list[ChangeForm]
-    newly_measured: list[ChangeForm]
-    gains: list[ChangeForm]
-    changed: list[ChangeForm]
+    flips: list[ChangeForm] = Field(validation_alias=AliasPath("changes", "broke"))
+    lost: list[ChangeForm] = Field(validation_alias=AliasPath("changes", "lost"))
+    drops: list[ChangeForm] = Field(validation_alias=AliasPath("changes", "lower score"))
+    fixes: list[ChangeForm] = Field(validation_alias=AliasPath("changes", "fixed"))
+    newly_measured: list[ChangeForm] = Field(validation_alias=AliasPath("changes", "newly measured"))
+    gains: list[ChangeForm] = Field(validation_alias=AliasPath("changes", "higher score"))
+    changed: list[ChangeForm] = Field(validation_alias=AliasPath("changes", "changed"))
     num_drops: int
     errors: list[ErrorCount]
     added: list[str]
     removed: list[str]
     edited: list[str]
     not_selected: list[str]
-    domains: dict[str, GroupForm]
-    difficulties: dict[str, GroupForm]
-    categories: dict[str, GroupForm]
+    domains: dict[str, GroupForm] = Field(validation_alias=AliasPath("grouped", "domain"))
+    difficulties: dict[str, GroupForm] = Field(validation_alias=AliasPath("grouped", "difficulty"))
+    categories: dict[str, GroupForm] = Field(validation_alias=AliasPath("grouped", "category"))
     ignored: list[str]
     left_out: list[str]
     notes: list[str]
@@ -235,17 +245,6 @@ FORMS = {
 }
 
 
-LISTS: dict[Fate, str] = {
-    "broke": "flips",
-    "lost": "lost",
-    "lower score": "drops",
-    "fixed": "fixes",
-    "newly measured": "newly_measured",
-    "higher score": "gains",
-    "changed": "changed",
-}
-"""The list that holds the questions of each fate."""
-
 SIDES = 2000
 """Questions that hold the rows of both sides."""
 
@@ -268,10 +267,9 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     `culprits` holds the sources or errors of the questions that got worse, each with its questions: the 100 with the
     most. `gate` holds the settings of the rules, `rules` each rule with its state.
     """
-    groups = {
-        name: {group.name: group for group in comparison.groups if group.kind == kind}
-        for name, kind in (("domains", "domain"), ("difficulties", "difficulty"), ("categories", "category"))
-    }
+    grouped: dict[str, dict[str, GroupDelta]] = {"domain": {}, "difficulty": {}, "category": {}}
+    for group in comparison.groups:
+        grouped[group.kind][group.name] = group
     return ComparisonForm.of(
         comparison,
         headline=verdict_words(comparison),
@@ -281,8 +279,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         culprits=[CulpritForm.of(each, words=culprit_words(each)) for each in comparison.culprits[:CULPRITS]],
         questions={fate: comparison.count(fate) for fate in get_args(Fate)},
         num_drops=comparison.count("lower score"),
-        **_changes(comparison),
-        **groups,
+        changes=_changes(comparison),
+        grouped=grouped,
     ).data()
 
 
@@ -295,13 +293,12 @@ def _rule(rule: Rule, comparison: Comparison) -> RuleForm:
     )
 
 
-def _changes(comparison: Comparison) -> dict[str, list[ChangeForm]]:
-    lists: dict[str, list[ChangeForm]] = {}
-    place = 0
-    for fate, changes in comparison.by_fate.items():
-        lists[LISTS[fate]] = [_change(change, whole=place + n < SIDES) for n, change in enumerate(changes)]
-        place += len(changes)
-    return lists
+def _changes(comparison: Comparison) -> dict[Fate, list[ChangeForm]]:
+    places = count()  # the first of all fates hold both sides
+    return {
+        fate: [_change(change, whole=next(places) < SIDES) for change in changes]
+        for fate, changes in comparison.by_fate.items()
+    }
 
 
 def _change(change: Change, *, whole: bool) -> ChangeForm:
