@@ -238,18 +238,6 @@ def test_an_address_that_leads_nowhere_does_no_harm(files: Files, tab: Open) -> 
     assert seen.problems == []
 
 
-def test_the_address_follows_and_a_reload_keeps_all(files: Files, tab: Open) -> None:
-    page = tab()
-    page.goto(f"{files['comparison']}#?group=all&sort=id&search=fare")
-    found(page, "[1-9] of")
-    page.locator(".row").nth(2).click()
-    page.keyboard.press("k")
-    before = (listed(page), chosen(page), hash_of(page))
-    assert chosen(page) == listed(page)[1]
-    page.reload()
-    assert (listed(page), chosen(page), hash_of(page)) == before
-
-
 def test_the_whole_triage_by_keys(files: Files, tab: Open) -> None:
     page = tab(reduced_motion="reduce")
     page.goto(files["comparison"])
