@@ -39,7 +39,7 @@ function turnsBefore(question) {
 function reason(question) {
   const made = el("div", { class: "why" }), cause = question.culprit || causeWords(question.cause), todo = data.todos && data.todos[question.culprit];
   const detail = question.detail && !cause.includes(question.detail) ? ticked(question.detail, "span") : "";
-  if (cause || detail) made.append(el("p", {}, cause && el("b", { class: question.group === "flip" ? "bad-text" : "" }, "Cause: "), cause && foreign(cause), cause && detail && ". ", detail, ". ", todo && el("b", {}, "Next: "), todo && ticked(todo, "span"), todo && "."));
+  if (cause || detail) made.append(el("p", {}, cause && el("b", { class: question.group === "flip" ? "bad-text" : "" }, "Cause: "), cause && foreign(cause), cause && detail && ": ", detail, ". ", todo && el("b", {}, "Next: "), todo && ticked(todo, "span"), todo && "."));
   for (const other of question.also || []) made.append(ticked(`Also: ${other}`, "p", "small"));
   if (question.link) made.append(el("p", {}, link(question.link, foreign(question.link))));
   if (question.note) made.append(foreign(question.note, "p"));
