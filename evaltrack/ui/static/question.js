@@ -39,7 +39,7 @@ function pair(columns, id, chosen, title) {
       const both = await Promise.all([read(was), read(now)]);
       if (was === chosen[0] && now === chosen[1]) said.replaceChildren(...compared(both, title));
     } catch (error) {
-      const words = "The answers of these runs cannot be read: a run of more than 20,000 questions has no per_question.json.";
+      const words = "The answers of these runs cannot be read: a run of more than 5,000 questions has no per_question.json.";
       said.replaceChildren(make("p", { class: "bad-text" }, error.refused ? error.message : words));
     }
   }
