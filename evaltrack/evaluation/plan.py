@@ -57,9 +57,9 @@ from evaltrack.records.run import (
 )
 from evaltrack.system.files import check_result_file
 from evaltrack.targets import default_target, open_target
-from evaltrack.tracking.provenance import caller_folder, work_tree
 from evaltrack.tracking.registry import registered_prompt
 from evaltrack.tracking.store import connect
+from evaltrack.tracking.tags import caller_folder, work_tree
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from evaltrack.records.row import Traced
 from evaltrack.records.run import SYSTEM_TAG, Run, System
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, runs_below
-from evaltrack.tracking.provenance import settings_of
 from evaltrack.tracking.rows import rows_of_run
 from evaltrack.tracking.rows_reader import check_rows, read_table, stored_rows
 from evaltrack.tracking.runs import JOURNAL_TAG
@@ -31,6 +30,7 @@ from evaltrack.tracking.tags import (
     check_logged,
     means_of,
     read_tag,
+    settings_of,
     sound_count,
     sound_moment,
 )

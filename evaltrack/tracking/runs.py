@@ -21,10 +21,17 @@ from evaltrack.records.row import milliseconds_now
 from evaltrack.system import retries
 from evaltrack.system.files import user_name
 from evaltrack.tracking.artifacts import Artifacts, Expected, write_until_held
-from evaltrack.tracking.provenance import GIT_COMMIT, caller_folder, context_tags, git_tags, settings_of
 from evaltrack.tracking.server_retries import few_retries, has_wire
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
-from evaltrack.tracking.tags import metric_name, tag_part
+from evaltrack.tracking.tags import (
+    GIT_COMMIT,
+    caller_folder,
+    context_tags,
+    git_tags,
+    metric_name,
+    settings_of,
+    tag_part,
+)
 from evaltrack.tracking.traces import forget_traces
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.tracking.provenance import context_tags, git_tags, settings_of, work_tree
+from evaltrack.tracking.tags import context_tags, git_tags, settings_of, work_tree
 
 COMMIT, BRANCH, DIRTY = (f"mlflow.source.git.{name}" for name in ("commit", "branch", "dirty"))
 
