@@ -67,6 +67,20 @@ def test_formats_that_cannot_be_read(text: str) -> None:
     assert str(caught.value) == f"files is `{text}`; write one or more of {known}, with commas between them"
 
 
+def test_html_in_another_charset(tmp_path: Path) -> None:
+    declared = b'<meta charset="%s">caf\xe9'
+    pages = {f"{name}.html": declared % name.encode() for name in ("ascii", "isononsense", "punycode", "utf-16", "zip")}
+    lines = refused(write(tmp_path / "refused", {**pages, "page.md": declared % b"latin-1"})).splitlines()
+    assert [line.partition(": ")[2].partition(";")[0] for line in lines] == [
+        "is neither UTF-8 nor ascii, which it declares",
+        "is neither UTF-8 nor isononsense, which it declares",
+        "is not UTF-8 (byte 0xe9 at position 27)",
+        "is not UTF-8 (byte 0xe9 at position 28)",
+        "is neither UTF-8 nor utf-16, which it declares",
+        "is not UTF-8 (byte 0xe9 at position 23)",
+    ]
+
+
 # Errors
 
 
