@@ -29,7 +29,7 @@ from evaltrack.judges.neutral_text import inert, with_suffix
 from evaltrack.judges.server import AnswerError, has_server
 from evaltrack.records import Passage, Question, Usage, together
 from evaltrack.records.base import storable
-from evaltrack.records.passage import words_of
+from evaltrack.records.question import words_of
 
 CONCURRENCY = 8
 """Concurrent calls. If this many calls fail before one succeeds, no more are made."""

@@ -18,7 +18,7 @@ from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import READERS, read_corpus
 from evaltrack.golden.reader import open_golden
-from evaltrack.records.passage import words_of
+from evaltrack.records.question import words_of
 from evaltrack.system.files import new_files
 from evaltrack.targets import default_target
 

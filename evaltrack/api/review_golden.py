@@ -22,7 +22,7 @@ from evaltrack.golden.review import Expectation, Fields, Outcome, ReviewSession,
 from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Passage, Question, Source
-from evaltrack.records.passage import title_key
+from evaltrack.records.question import title_key
 from evaltrack.report.html.page import shown
 from evaltrack.system.files import user_name
 from evaltrack.targets import open_target

@@ -168,7 +168,7 @@ def _run(arguments: list[str] | None) -> int:
         code: Any = cli.main(arguments, prog_name="evaltrack", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except EvaltrackError as error:
-        from evaltrack.cli.wording import with_options
+        from evaltrack.cli.output import with_options
 
         message = str(error)
         if isinstance(error, BadLinesError) and is_file(sys.stderr):

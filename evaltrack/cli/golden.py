@@ -87,7 +87,7 @@ def lint(
 
 def _print_findings(findings: Iterable[Finding]) -> None:
     """Print the first `FINDINGS_SHOWN` findings of each code and file on stderr."""
-    from evaltrack.cli.wording import with_options
+    from evaltrack.cli.output import with_options
 
     shown: Counter[tuple[str, str]] = Counter()
     colours = {"error": "red", "warning": "yellow", "note": None}
@@ -375,7 +375,7 @@ def import_command(
     Exits 2 if any line is not a valid question; all bad lines are listed, and nothing is written.
     """
     from evaltrack.api.import_golden import import_golden
-    from evaltrack.cli.wording import with_options
+    from evaltrack.cli.output import with_options
 
     options["fields"] = _mapped_fields(options["fields"])
     made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)

@@ -40,7 +40,7 @@ def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: 
 
 
 def _print_end(plan: ProjectPlan) -> None:
-    from evaltrack.cli.wording import with_options
+    from evaltrack.cli.output import with_options
     from evaltrack.privacy.addresses import shown_text
     from evaltrack.system.processes import quoted
 

@@ -13,7 +13,7 @@ from typing import get_args
 from evaltrack.compare.change import CAUSES, Cause, CauseKind
 from evaltrack.compare.differences import AllSources, Differences, Found, in_order, source_id
 from evaltrack.records.amount import count, verb
-from evaltrack.records.passage import title_key
+from evaltrack.records.question import title_key
 from evaltrack.records.stored_row import StoredRow, StoredSource
 
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)

@@ -14,7 +14,7 @@ from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Passage, Question, Record
 from evaltrack.records.base import as_key
-from evaltrack.records.passage import SourceText, title_key
+from evaltrack.records.question import SourceText, title_key
 
 Severity = Literal["error", "warning", "note"]
 

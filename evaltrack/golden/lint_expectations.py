@@ -13,7 +13,7 @@ from evaltrack.golden.findings import Entry, Finding, Library
 from evaltrack.golden.lint_questions import similar_pairs
 from evaltrack.golden.words import ContentWords, plain_form, told_apart
 from evaltrack.records.amount import first_of
-from evaltrack.records.passage import title_key
+from evaltrack.records.question import title_key
 
 _first = partial(first_of, most=10)
 NEAR = 60

@@ -14,7 +14,7 @@ from evaltrack.golden.reader import GoldenStats
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question
 from evaltrack.records.amount import count
-from evaltrack.records.passage import title_key
+from evaltrack.records.question import title_key
 from evaltrack.stats.significance import MIN_CHANGED
 
 MAX_COMPARED = 50

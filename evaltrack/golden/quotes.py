@@ -11,7 +11,7 @@ from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.findings import Library
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Passage, Question
-from evaltrack.records.passage import words_of
+from evaltrack.records.question import words_of
 
 LEAST_WORDS, MOST_WORDS = 8, 40
 """Words of a quotation: shorter ones occur elsewhere too, longer ones are more often cut by a chunk border."""

@@ -20,7 +20,7 @@ from evaltrack.golden.file import ChangedMeanwhileError, digest_of, only_writer,
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.records import Passage, Question
-from evaltrack.records.passage import SourceText, title_key, words_of
+from evaltrack.records.question import SourceText, title_key, words_of
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from typing import Any
 from unicodedata import normalize
 
 from evaltrack.records import Passage, Question, Response, Source
-from evaltrack.records.passage import SourceText, words_of
+from evaltrack.records.question import SourceText, words_of
 
 LEAST_WORDS = 3
 """The least number of words in a quotation. Fewer words between quotation marks name a term."""

@@ -23,7 +23,7 @@ from functools import lru_cache
 from math import fsum, log2
 
 from evaltrack.records import Passage, Question, Response, Source
-from evaltrack.records.passage import SourceText, title_key
+from evaltrack.records.question import SourceText, title_key
 from evaltrack.records.row import Finds, Row
 
 

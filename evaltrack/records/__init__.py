@@ -6,8 +6,7 @@ number.
 """
 
 from evaltrack.records.base import ForeignText, Record
-from evaltrack.records.passage import Passage
-from evaltrack.records.question import Question, Turn
+from evaltrack.records.question import Passage, Question, Turn
 from evaltrack.records.response import Response, Source, ToolCall, Usage, together
 from evaltrack.records.roles import Closable, Judge, PlainTarget, Scorer, Target
 from evaltrack.records.row import Failure, FailureKind, Reasoned, Row, Tally, Tokens

@@ -14,8 +14,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from evaltrack.errors import TrackingError
 from evaltrack.records.base import Record
-from evaltrack.records.passage import title_key
-from evaltrack.records.question import EXPECTATIONS, Difficulty, Question, Turn
+from evaltrack.records.question import EXPECTATIONS, Difficulty, Question, Turn, title_key
 from evaltrack.records.response import Response, Source, Usage
 from evaltrack.records.row import FailureKind, Row
 from evaltrack.records.verdict import ANSWER_GRADES, Mode, Observed, Verdict

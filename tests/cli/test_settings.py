@@ -11,8 +11,8 @@ import pytest
 
 from evaltrack.cli import _run
 from evaltrack.cli.compare import compare
+from evaltrack.cli.output import with_options
 from evaltrack.cli.run import run
-from evaltrack.cli.wording import with_options
 from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.records.config import Config, traits

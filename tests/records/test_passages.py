@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.records import Passage
-from evaltrack.records.passage import SourceText, title_key
+from evaltrack.records.question import SourceText, title_key
 
 QUOTE = "Stays of up to 90 days in any 180-day period need no visa."
 WORDS = QUOTE.split()
