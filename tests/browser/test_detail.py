@@ -54,7 +54,11 @@ def judged(answer: str, score: float, passes: int) -> Any:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     flip = replace(FLIP, before=judged(BEFORE, 0.95, 3), after=judged(AFTER, 0.5, 1))
-    other = replace(flip, id="=1+1", question='=HYPERLINK("http://evil.example"), or "not"?', fate="lower score")
+    panel = [{"judge": f"judge {place}", "reasoning": "Fine.", "overall_score": 0.9} for place in range(14)]
+    after = patched(flip.after, verdicts=panel)
+    other = replace(
+        flip, after=after, id="=1+1", question='=HYPERLINK("http://evil.example"), or "not"?', fate="lower score"
+    )
     made = comparison(flips=(flip,), drops=(other,), left_out=())
     path: Path = tmp_path_factory.mktemp("detail") / "page.html"
     path.write_text(comparison_html(made), encoding="utf-8")
@@ -100,19 +104,6 @@ def test_markdown_is_shown_and_nothing_in_it_acts(address: str, tab: Open) -> No
     assert seen.problems == []
 
 
-def test_judges_that_are_not_shown_are_counted(tmp_path: Path, tab: Open) -> None:
-    panel = [{"judge": f"judge {place}", "reasoning": "Fine.", "overall_score": 0.9} for place in range(14)]
-    row = patched(flat("Yes.", "fees#refunds"), verdicts=panel, overall_score=0.9)
-    made = comparison(flips=(replace(FLIP, before=row, after=row),), drops=(), left_out=())
-    path = tmp_path / "page.html"
-    path.write_text(comparison_html(made), encoding="utf-8")
-    page = tab()
-    page.goto(f"{path.as_uri()}#q-7")
-    detail = page.locator("#detail").inner_text()
-    assert "Judges (14)" in detail
-    assert "and 2 more judges" in detail
-
-
 def test_each_judge_stands_with_both_sides(address: str, tab: Open) -> None:
     page = tab()
     page.goto(f"{address}#q-7")
@@ -133,6 +124,9 @@ def test_each_judge_stands_with_both_sides(address: str, tab: Open) -> None:
         ["Before", "rank", "1", "judge", "0.95", "pass"],
         ["Now", "rank", "1", "judge", "0.50", "fail"],
     ]
+    page.goto(f"{address}#q-%3D1%2B1")
+    page.locator("#detail", has_text="Judges (").wait_for()
+    assert "and 2 more judges" in page.locator("#detail").inner_text()
 
 
 def test_a_question_can_be_copied(address: str, tab: Open) -> None:
