@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, fisher_exact, permutation_test
+from scipy.stats import binom, binomtest, fisher_exact, nbinom, permutation_test
 
 from evaltrack.stats import significance
-from evaltrack.stats.significance import holm, passes_lost, sign_flip, worse_than_record
+from evaltrack.stats.significance import holm, luck, passes_lost, sign_flip, worse_than_record
 
 
 def listed(differences: list[float]) -> float:
@@ -155,3 +155,9 @@ def test_every_swap_of_trials_is_counted(passes: list[tuple[int, int]], trials: 
 def test_of_single_trials_it_is_mcnemars_test() -> None:
     passes = np.array([[1] * 12 + [0] * 3 + [1] * 5, [0] * 12 + [1] * 3 + [1] * 5])
     assert passes_lost(passes, np.ones_like(passes)) == pytest.approx(binom.sf(11, 15, 0.5), abs=1e-12)
+
+
+@pytest.mark.parametrize(("consistent", "lucky", "draws"), [(1, 0, 1), (3, 2, 4), (20, 30, 2), (1, 5, 9)])
+def test_luck_is_a_negative_binomial(consistent: int, lucky: int, draws: int) -> None:
+    theirs = nbinom.sf(consistent - 1, lucky + 0.5, draws / (draws + 1))
+    assert luck(consistent, lucky, draws) == pytest.approx(theirs, rel=1e-9)
