@@ -12,6 +12,8 @@ from typing import get_args
 
 from evaltrack.compare.change import CAUSES, Cause, CauseKind
 from evaltrack.compare.differences import AllSources, Differences, Found, in_order, source_id
+from evaltrack.metrics.catalogue import BY_NAME
+from evaltrack.metrics.rubric import DIMENSIONS
 from evaltrack.records.amount import count, verb
 from evaltrack.records.question import title_key
 from evaltrack.records.stored_row import StoredRow, StoredSource
@@ -24,6 +26,9 @@ Finding = tuple[Cause, bool]
 MOVED_TEXTS: tuple[CauseKind, ...] = ("ids_changed", "rechunked", "source_text_changed")
 NOTHING_DIFFERS = "the stored rows do not differ"
 NOTHING_SEEN = AllSources()
+
+FELL = 3
+"""Dimensions of the rubric that a sentence names."""
 
 
 def causes_of(
@@ -98,6 +103,8 @@ def _findings(ahead: Differences, back: Differences) -> Iterator[Finding]:
         yield _cause(way, "now_declines", how=how), judged or silent
     loss = back if ahead.gain else ahead
     searched = ahead.good.sources and ahead.bad.sources and not ahead.same_context
+    if not ahead.gain and (graded := _reasoning(ahead)):
+        yield graded, judged
     if not ahead.same_answer and (searched or not declines):
         yield _answer(loss, back if loss is ahead else ahead), judged
     elif not declines and (verdict := _verdict(loss)):
@@ -208,6 +215,23 @@ def _fall(way: Differences, key: str) -> Cause:
 
 
 # After retrieval
+
+
+def _reasoning(loss: Differences) -> Cause | None:
+    """Return the hard fails of the rubric that are new, else the dimensions that fell most; None if there are none."""
+    if fails := [code for code in loss.bad.hard_fails if code not in loss.good.hard_fails]:
+        return _cause(loss, "hard_fail", fails=", ".join(fails))
+    if fell := fallen_dimensions(loss.good, loss.bad):
+        moves = (f"{title} from {was:g} to {now:g}" for title, was, now in fell[:FELL])
+        return _cause(loss, "dimensions_fell", fell=", ".join(moves))
+    return None
+
+
+def fallen_dimensions(good: StoredRow, bad: StoredRow) -> list[tuple[str, float, float]]:
+    """Return title and both grades of the rubric's dimensions that fell, those that fell most first."""
+    names = [name for name in DIMENSIONS if name in good.scores and name in bad.scores]
+    moves = [(BY_NAME[name].title, good.scores[name], bad.scores[name]) for name in names]
+    return sorted((each for each in moves if each[2] < each[1]), key=lambda each: each[2] - each[1])
 
 
 def _declines(way: Differences) -> str | None:

@@ -30,10 +30,11 @@ BY_URGENCY: tuple[Fate, ...] = (*WORSE, "fixed", "newly measured", "higher score
 Reporting = Literal["golden_edited", "target_failed", "no_longer_reports_sources", "now_reports_sources"]
 OfTexts = Literal["ids_changed", "rechunked", "source_text_changed"]
 OfRanks = Literal["source_lost", "source_demoted", "fewer_sources", "source_gained", "source_promoted"]
+OfReasoning = Literal["hard_fail", "dimensions_fell"]
 OfAnswers = Literal["context_changed", "tools_changed", "answer_missing", "answer_gained", "answer_changed"]
 Declining = Literal["no_longer_declines", "now_declines"]
 Judging = Literal["verdict_changed", "judge_failed"]
-CauseKind = Literal[Reporting, OfTexts, OfRanks, Declining, OfAnswers, Judging, "unknown"]
+CauseKind = Literal[Reporting, OfTexts, OfRanks, Declining, OfReasoning, OfAnswers, Judging, "unknown"]
 """The kinds of causes, in the order of the flow. The earliest that explains the loss or gain is the cause.
 
 `source_gained`, `source_promoted` and `answer_gained` are the opposites of `source_lost`, `source_demoted` and

@@ -200,7 +200,15 @@ def find_behind(comparison: Comparison) -> Behind | None:
 
 def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
     """Return the differences between the runs that may be related to this kind."""
-    if kind in ("tools_changed", "answer_missing", "answer_changed", "now_declines", "no_longer_declines"):
+    if kind in (
+        "hard_fail",
+        "dimensions_fell",
+        "tools_changed",
+        "answer_missing",
+        "answer_changed",
+        "now_declines",
+        "no_longer_declines",
+    ):
         return tuple(filter(about_answers, differences))
     return tuple(filter(about_sources, differences)) if kind in (*SEEN, "source_lost") else ()
 

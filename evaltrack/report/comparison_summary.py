@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from evaltrack.compare.change import CAUSES, CauseKind, Fate
+from evaltrack.compare.causes import fallen_dimensions
+from evaltrack.compare.change import CAUSES, CauseKind, CulpritKind, Fate
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.culprits import ERRORS, SEEN, Behind, Culprit
 from evaltrack.compare.run_differences import about_answers
@@ -115,6 +116,9 @@ SIGNS: dict[Tone, str] = {"ok": "✅", "bad": "❌", "warn": "⚠️"}
 MOSTLY = 2 / 3
 """Share of the questions that got worse from which one domain is named."""
 
+REASONS = 4
+"""Hard fails or dimensions that are named."""
+
 STEPS = 3
 """Next steps that are named."""
 
@@ -148,7 +152,20 @@ def behind_words(comparison: Comparison) -> str:
     error = behind.culprits[0] if behind.culprits and not documents else None
     questions = num_failed(error, comparison) if error else behind.questions
     share, where = _of_worse(questions, comparison), where_words(comparison)
-    return _say("behind", behind, pages_words(documents) if documents else "", share, where, error, questions)
+    pages, reasons = pages_words(documents) if documents else "", reasoning_words(comparison, behind.kind)
+    return _say("behind", behind, pages, share, where, error, questions, reasons)
+
+
+def reasoning_words(comparison: Comparison, kind: CulpritKind) -> str:
+    """Return ``HF2 9, HF5 8``, or ``Crux 5, Brevity 3``: how often each hard fail is new, or each dimension fell."""
+    times = Counter[str]()
+    for change in comparison.worse:
+        was, now = change.before, change.after
+        if was and now and kind == "hard_fail":
+            times.update(set(now.hard_fails) - set(was.hard_fails))
+        elif was and now and kind == "dimensions_fell":
+            times.update(title for title, _, _ in fallen_dimensions(was, now))
+    return ", ".join(f"{name} {number:,}" for name, number in times.most_common(REASONS))
 
 
 def related_words(behind: Behind) -> str:
