@@ -16,7 +16,17 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.report import comparison_summary, comparison_words, gate_words
 from evaltrack.report.comparison_summary import behind_line, verdict_sentence
 from evaltrack.report.comparison_words import answers, metric_lines, ranked_sources, shown_groups
-from evaltrack.report.escaping import address, clip, code, link, raw_html, sentence, spaced, within
+from evaltrack.report.escaping import (
+    address,
+    clip,
+    code,
+    link,
+    raw_html,
+    sentence,
+    spaced,
+    within,
+    without_any_commands,
+)
 from evaltrack.report.gate_words import reasons, reruns_words
 from evaltrack.report.templates import Ours, descriptions, environment, print_template
 from evaltrack.report.text_diff import Piece, condensed, word_diff
@@ -126,7 +136,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     for fold in _folds(comparison, parts):
         if len((page + fold).encode()) <= FOLDED:
             page += fold
-    return page + str(parts.end())
+    return without_any_commands(page + str(parts.end()))
 
 
 def _ours(function: Callable[..., str]) -> Callable[..., Ours]:
