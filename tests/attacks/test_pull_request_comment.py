@@ -79,7 +79,7 @@ def test_a_pull_request_brings_neither_baseline_nor_settings(store_uri: str, tmp
 
     assert made.run() == 1, made.output
 
-    assert "broke (passed before, fails now): 1" in made.output
+    assert "Regression: 1 question broke" in made.output
     assert made.comments[0][1].startswith(MARKER)
 
 
