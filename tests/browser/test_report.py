@@ -82,6 +82,10 @@ def test_tabs_are_links_and_keep_what_is_chosen(files: Files, tab: Open) -> None
     assert page.locator("#metrics").is_visible()
     page.locator("#metrics .metrics tr", has_text="Recall@4").first.get_by_text(re.compile("worse")).click()
     found(page, "[0-9]+ of 24 questions \\(Recall@4: lower\\)")
+    told = (listed(page), chosen(page))
+    tabs.last.click()
+    tabs.first.click()
+    assert (listed(page), chosen(page)) == told
     page.locator(".head a", has_text="Cause: ").click()
     link = page.locator("#documents a[href^='#q-']").nth(1)
     key = unquote((link.get_attribute("href") or "").removeprefix("#q-"))
@@ -168,6 +172,8 @@ def test_search_looks_into_ids_texts_answers_and_sources(files: Files, tab: Open
         page.locator("#search").fill(words)
         found(page, f"{len(wanted)} of 24")
         assert set(listed(page)) == wanted, words
+        page.locator("#search").fill("")
+        found(page, "24 of 24")
     page.locator("#search").fill("SURF")
     found(page, "1 of 24")
     assert page.locator("#list mark").all_inner_texts() == ["surf"]

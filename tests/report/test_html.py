@@ -936,7 +936,8 @@ def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
     assert (made.count("higher score"), made.count("identical")) == (1, 1)
     assert [key for key, _, _ in made.unchanged] == ["b"]
     gained, same = changed_questions(made)
-    assert (gained["group"], gained["ranks"], gained["up"], len(gained["sides"])) == ("gain", [2, 1], ["mrr"], 2)
+    assert (gained["group"], gained["ranks"], len(gained["sides"])) == ("gain", [2, 1], 2)
+    assert gained["up"] == ["reciprocal_rank"]
     assert "cause" not in gained
     assert same["group"] == "same"
     assert "All 2 common questions" in comparison_html(made)

@@ -56,8 +56,9 @@ function questionOf(start) {
 
 function follow(hash) {
   try { history.pushState(null, "", hash); } catch { /* a page inside another may not */ }
-  const place = hash.startsWith("#q-") ? shown.indexOf(questionOf(hash.slice(1))) : -1;
-  if (place < 0) { go(hash); return; }
+  if (hash === "#questions" && chosen >= 0) { openTab("questions"); place(); remember(); return; }
+  const at = hash.startsWith("#q-") ? shown.indexOf(questionOf(hash.slice(1))) : -1;
+  if (at < 0) { go(hash); return; }
   openTab("questions");
-  choose(place);
+  choose(at);
 }
