@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -59,7 +59,7 @@ def compare(
     Examples:
       evaltrack compare                             newest run against the baseline of its golden set
       evaltrack compare golden/travel.jsonl         newest run of this golden set
-      evaltrack compare golden/*.jsonl              newest run of each of these, in one table
+      evaltrack compare golden/*.jsonl -o all.html  newest run of each of these, in one table
       evaltrack compare --baseline-run 4488541a     against a certain run
       evaltrack compare --baseline baseline.json    against a saved `evaltrack run --output json`
       evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
@@ -77,7 +77,7 @@ def compare(
     """
     from evaltrack.api.compare_runs import compare_runs
     from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison_files import form_of, json_text
+    from evaltrack.report.comparison_files import form_of, json_text, write_comparison
     from evaltrack.report.comparison_text import comparison_markdown, print_comparison
     from evaltrack.system.files import check_result_file
 
@@ -86,15 +86,15 @@ def compare(
         check_result_file(Path(name), reads=[baseline])
     options |= settings | {"experiment": options["experiment"] or None}
     if len(runs) > 1:
-        options |= {"baseline_run": baseline_run, "baseline": baseline, "files": files}
-        return compare_several(runs, github=github, output=output, options=options)
+        options |= {"baseline_run": baseline_run, "baseline": baseline}
+        return compare_several(runs, files, github=github, output=output, options=options)
     run = "".join(runs)
     if golden_name(run) != run:
         run, options["golden"] = "", options.get("golden", run)
     with redirect_stdout(sys.stderr):  # a target that is rerun may print
         comparison = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, say=say, **options)
     result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else IN_EXIT_CODE)
-    code_of_files = write_files(comparison, files)
+    code_of_files = write_files(partial(write_comparison, comparison), files)
     table = partial(print_comparison, comparison, everything=everything)
     print_result_as(output, table, lambda: [json_text(comparison)], partial(comparison_markdown, comparison))
     if github:
@@ -102,17 +102,15 @@ def compare(
     return comparison.exit_code or code_of_files
 
 
-def write_files(comparison: Comparison, files: Sequence[str]) -> int:
-    """Write the result files and return an exit code.
+def write_files(write: Callable[[str], object], files: Sequence[str]) -> int:
+    """Write each result file and return an exit code.
 
     A file that cannot be written is reported, and the others are still written.
     """
-    from evaltrack.report.comparison_files import write_comparison
-
     code = 0
     for name in files:
         try:
-            write_comparison(comparison, Path(name))
+            write(name)
         except EvaltrackError as error:
             click.secho(f"Error: {shown_text(str(error))}", err=True, fg="red")
             code = EXIT_INCONCLUSIVE
@@ -130,15 +128,17 @@ def print_annotations(comparison: Comparison, output: str) -> None:
 OF_ONE = {
     "baseline_run": "--baseline-run",
     "baseline": "--baseline",
-    "files": "--output-file",
 }
 """Options that apply only to a single comparison."""
 
 
-def compare_several(names: Sequence[str], *, github: bool, output: str, options: dict[str, Any]) -> int:
+def compare_several(
+    names: Sequence[str], files: Sequence[str], *, github: bool, output: str, options: dict[str, Any]
+) -> int:
     """Compare the newest run of each set with its baseline, print one table, and return the exit code."""
     from evaltrack.api.compare_runs import compare_sets
     from evaltrack.golden.reader import golden_name
+    from evaltrack.report.comparison_files import write_sets
     from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown
 
     for name, option in OF_ONE.items():
@@ -152,9 +152,10 @@ def compare_several(names: Sequence[str], *, github: bool, output: str, options:
     with redirect_stdout(sys.stderr):
         made = compare_sets(names, say=say, **options)
     result_is_in("the runs in MLflow" if options["log"] else IN_EXIT_CODE)
+    code_of_files = write_files(partial(write_sets, made), files)
     table, markdown = partial(print_set_comparisons, made), partial(sets_markdown, made)
     print_result_as(output, table, lambda: [sets_json_text(made)], markdown)
     for each in made.sets if github else ():
         if each.comparison:
             print_annotations(each.comparison, output)
-    return made.exit_code
+    return made.exit_code or code_of_files

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from evaltrack.compare.change import Change, Fate
-from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.comparison import Comparison, SetComparisons
 from evaltrack.errors import UsageError
 from evaltrack.records.amount import count
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, fields_of_comparison
@@ -21,6 +22,7 @@ from evaltrack.report.escaping import clip, json_without_commands, without_any_c
 from evaltrack.report.gate_words import reasons, rule_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
+from evaltrack.report.sets import compared_sets_html, page_names, sets_json_text, sets_markdown, sets_text
 from evaltrack.report.words import metric_title
 from evaltrack.system.files import check_result_file, write_result_file
 
@@ -38,6 +40,23 @@ def comparison_junit(comparison: Comparison) -> str:
     root = ET.Element("testsuites", name=f"evaltrack {golden}")
     _suite(root, "gate", _rules(comparison))
     _suite(root, golden, _questions(comparison))
+    return _finished(root)
+
+
+def sets_junit(made: SetComparisons) -> str:
+    """Return the JUnit XML of several golden sets. A set that could not be compared is one case with an error."""
+    root = ET.Element("testsuites", name="evaltrack")
+    for each in made.sets:
+        golden = clip(each.golden, 80)
+        if each.comparison is None:
+            _suite(root, golden, [_case("gate", "verdict", "error", clip(each.problem, 600), ())])
+        else:
+            _suite(root, f"gate of {golden}", _rules(each.comparison))
+            _suite(root, golden, _questions(each.comparison))
+    return _finished(root)
+
+
+def _finished(root: ET.Element) -> str:
     totals = [suite.attrib for suite in root]
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(total[name]) for total in totals)))
@@ -192,6 +211,15 @@ FORMS: dict[str, Callable[[Comparison], str]] = {
 """The rendering for each suffix: Markdown, JSON, JUnit XML, plain text, and HTML."""
 
 
+SET_FORMS: dict[str, Callable[[SetComparisons], str]] = {
+    ".md": sets_markdown,
+    ".json": sets_json_text,
+    ".xml": sets_junit,
+    ".txt": sets_text,
+}
+"""The rendering of several golden sets for each suffix but HTML, which is several pages."""
+
+
 def form_of(path: Path | str) -> Callable[[Comparison], str]:
     """Return the rendering for the suffix of `path`. Call it before long work, so that a wrong suffix is found early.
 
@@ -216,3 +244,22 @@ def write_comparison(comparison: Comparison, path: Path | str) -> None:
     form = form_of(path)
     check_result_file(Path(path))
     write_result_file(Path(path), [form(comparison)])
+
+
+def write_sets(made: SetComparisons, path: Path | str) -> None:
+    """Write the comparisons of several golden sets to `path`, in the format of its suffix.
+
+    An HTML page has a table of the sets, with what broke in each; the page of each comparison is in the folder next to
+    it with the same name. The errors are those of `write_comparison`.
+    """
+    path = Path(path)
+    form_of(path)
+    check_result_file(path)
+    if form := SET_FORMS.get(path.suffix.lower()):
+        write_result_file(path, [form(made)])
+        return
+    names = page_names(each.golden for each in made.sets)
+    for each, name in zip(made.sets, names, strict=True):
+        if each.comparison:
+            write_result_file(path.with_suffix("") / f"{name}.html", [comparison_html(each.comparison)])
+    write_result_file(path, [compared_sets_html(made, [f"{quote(path.stem)}/{quote(name)}.html" for name in names])])

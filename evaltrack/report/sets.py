@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +15,12 @@ from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, SetComparisons
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.report.comparison_words import TONES, VERDICTS, verdict_words
+from evaltrack.records.amount import count
+from evaltrack.report.comparison_summary import behind_line
+from evaltrack.report.comparison_words import TONES, VERDICTS, cause_words, verdict_words
 from evaltrack.report.escaping import clip, inert, json_without_commands, one_line
 from evaltrack.report.gate_words import reasons
+from evaltrack.report.html.page import document, render
 from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
 from evaltrack.report.templates import environment, markdown, print_template
@@ -117,15 +122,52 @@ def sets_markdown(made: SetComparisons) -> str:
     return _for_comment().get_template("compared_sets.md").render(fields).rstrip() + "\n"
 
 
+QUESTIONS = 10
+"""Broken questions of each set that are listed."""
+
+
 def _fields(made: SetComparisons) -> dict[str, Any]:
-    """Return the table, and a line for each reason of a verdict that is not ok and each verdict on only a part."""
-    lines: list[tuple[str, str]] = []
-    for each in made.sets:
-        words = verdict_words(each.comparison) if each.comparison else each.problem
-        lines += [(each.golden, words)] if words != VERDICTS[each.verdict] else []
-        if each.comparison and each.verdict != "ok":
-            lines += [(each.golden, reason) for reason in reasons(each.comparison)]
-    return {"rows": comparisons_table(made), "reasons": lines}
+    return {"rows": comparisons_table(made), "sets": list(map(_told, made.sets))}
+
+
+def _told(each: ComparedSet) -> dict[str, Any]:
+    """Return the reasons of a verdict that is not ok, the main cause, and the questions that broke with their causes.
+
+    A verdict on only a part is said in any case.
+    """
+    made = each.comparison
+    if made is None:
+        return {"golden": each.golden, "lines": [each.problem], "broke": [], "more": 0}
+    words = verdict_words(made)
+    lines = [words] if words != VERDICTS[each.verdict] else []
+    if each.verdict != "ok":
+        lines += [*reasons(made), *filter(None, [behind_line(made)])]
+    broke = [(change.id, change.question, cause_words(change)) for change in made.flips[:QUESTIONS]]
+    return {"golden": each.golden, "lines": lines, "broke": broke, "more": len(made.flips) - len(broke)}
+
+
+def sets_text(made: SetComparisons) -> str:
+    """Return the text of the terminal."""
+    console = Console(file=io.StringIO(), width=120, color_system=None)
+    print_set_comparisons(made, console)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return text
+
+
+def compared_sets_html(made: SetComparisons, pages: Sequence[str]) -> str:
+    """Return the page of several comparisons; `pages` are the addresses of the page of each."""
+    headline = f"{VERDICTS[made.verdict]} in {count(len(made.sets), 'golden set')}"
+    tones = [TONES[each.verdict] for each in made.sets]
+    linked = [page if each.comparison else "" for each, page in zip(made.sets, pages, strict=True)]
+    fields = {"headline": headline, "tone": TONES[made.verdict], "tones": tones, "pages": linked}
+    return document(headline, render("compared_sets.html", **fields, **_fields(made)))
+
+
+def page_names(goldens: Iterable[str]) -> list[str]:
+    """Return a file name for each golden set. Names that some file system takes for one get a number."""
+    names = [re.sub(r"[^\w.-]+", "-", golden).strip(".-")[:80] or "set" for golden in goldens]
+    folded = [name.casefold() for name in names]
+    return [name if folded.count(folded[place]) == 1 else f"{name}-{place + 1}" for place, name in enumerate(names)]
 
 
 def comparisons_table(made: SetComparisons) -> list[list[str]]:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import mlflow
 import pytest
@@ -120,6 +122,20 @@ def test_json_holds_each_comparison_as_it_is_alone(paths: list[Path], capsys: py
     assert last["reasons"][0].startswith("the newest run ")
 
 
+def test_files_hold_all_sets(paths: list[Path], tmp_path: Path) -> None:
+    evaluated(paths[0], "one 1")
+    evaluated(paths[2], "down")
+    files = [tmp_path / f"all.{form}" for form in ("html", "md", "xml", "json", "txt")]
+    assert _run(["compare", *map(str, paths), "--no-log", *(part for file in files for part in ("-o", str(file)))]) == 1
+    html, *texts = (file.read_text() for file in files)
+    assert all("one" in text and "two" in text and "three" in text for text in (html, *texts))
+    assert "broke" in texts[0]
+    assert ET.fromstring(texts[1]).get("errors") == "1"
+    for page, question in re.findall(r'href="(all/[^"#]+)#q-([^"]+)"', html):
+        assert f'"id":"{question}"' in (tmp_path / page).read_text()
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["one.html", "two.html"]
+
+
 def test_markdown_is_inert() -> None:
     page = sets_markdown(SetComparisons((ComparedSet("a|b<img>", problem="run `x` <script> is gone\n# title"),)))
     assert page.startswith("### evaltrack: Unknown in 1 golden set\n")
@@ -162,7 +178,6 @@ def test_sets_without_a_baseline_or_a_run_are_wrong_usage(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-o", "x.md"], "--output-file needs a single comparison"),
         (["--baseline-run", "4488541a"], "--baseline-run needs a single comparison"),
         (["--baseline", "x.json"], "--baseline needs a single comparison"),
         (["4488541a"], "`4488541a` is not a golden set (.jsonl or .json); with several arguments each must be one"),

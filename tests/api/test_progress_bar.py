@@ -24,7 +24,8 @@ def test_off_a_terminal_there_is_a_line_every_few_seconds(
 ) -> None:
     """The speed and the time left are those of the questions that this process asked."""
     clock = [seconds_now()]
-    monkeypatch.setattr("time.time", lambda: clock[0])
+    for name in ("time.time", "tqdm.std.time"):
+        monkeypatch.setattr(name, lambda: clock[0])
     with shown_progress(choice=True) as progress:
         progress.start(100)
         progress.advance(row(10.0, DOWN))

@@ -28,7 +28,7 @@ from tests.files import put
 from tests.judging import cli, golden_set, scored_reply, serving, store_in
 from tests.openai_behaviours import Reply
 from tests.openai_requests import Json, text_of
-from tests.tracking.test_provenance import git
+from tests.tracking.test_tags import git
 
 TARGET = f"python:{__name__}:ask"
 IDS = "abcdefgh"

@@ -18,7 +18,7 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Usage, Weights
 from tests.conftest import REPO, few_questions
-from tests.tracking.test_provenance import git
+from tests.tracking.test_tags import git
 
 
 def test_every_setting_is_logged() -> None:
