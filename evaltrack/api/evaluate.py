@@ -37,7 +37,6 @@ from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
 from evaltrack.report.html.run_page import run_screen
 from evaltrack.system.processes import Stop
-from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.reader import find_evaluation, named_evaluation, read_rows, read_run_table
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
@@ -182,7 +181,7 @@ class _Evaluation:
         return result
 
     def _begin(self) -> None:
-        """Store the data for resuming the run, register its golden set in MLflow, and warn. Failures become hints."""
+        """Store the data for resuming the run, and warn. Failures become hints."""
         self.journal.belongs_to(self.run.run_id)
         self.plan.target.trace_into(self._trace_home)
         if opened := getattr(self.progress, "opened", None):
@@ -190,10 +189,6 @@ class _Evaluation:
         for note in self.plan.notes_on_others:
             self.progress.warn(note)
         self.hints.append(save_command(self.run.run_id, self.plan.command))
-        golden = self.plan.golden
-        if not golden.part:
-            experiment = self.run.experiment_id
-            self.hints.append(register_golden(self.store, experiment, golden.name, golden.digest, golden, len(golden)))
 
     @property
     def _trace_home(self) -> TraceHome:

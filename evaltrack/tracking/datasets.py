@@ -1,73 +1,14 @@
-"""Registers golden sets as MLflow's evaluation datasets, one per version, and reads datasets for an import."""
+"""Reads MLflow's evaluation datasets for an import."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.lines import record_of
-from evaltrack.records import Question
-from evaltrack.tracking.mlflow_private import dataset_records_reader, tracing_client
-from evaltrack.tracking.server_retries import few_retries, persist, reason
+from evaltrack.tracking.mlflow_private import dataset_records_reader
+from evaltrack.tracking.server_retries import persist
 from evaltrack.tracking.store import Store, pages, tracking_errors
-
-REGISTERED_QUESTIONS = 1000
-"""The most questions of a golden set that is registered. So many take about a second, the first time."""
-
-WHOLE = "evaltrack.whole"
-"""The tag of a dataset that holds every question. A dataset that was left half written is filled again."""
-
-
-def register_golden(
-    store: Store, experiment_id: str, name: str, digest: str, questions: Iterable[Question], count: int
-) -> str | None:
-    """Register a golden set with an experiment, unless this version is registered or it is too large.
-
-    A run does not need it: a failure is returned as a note and never raised.
-    """
-    if count > REGISTERED_QUESTIONS:
-        return None
-    try:
-        with few_retries():
-            _register(store, experiment_id, f"{name} {digest[:12]}", {"evaltrack.golden": name}, questions)
-    except Exception as error:  # noqa: BLE001 - stores differ in what they lack and how they say so
-        return f"the golden set is not among MLflow's datasets: {reason(error)}"
-    return None
-
-
-def _register(store: Store, experiment_id: str, name: str, tags: dict[str, str], questions: Iterable[Question]) -> None:
-    client: Any = store.client
-    quoted = name.replace("'", "_")
-    named_so = ([experiment_id], f"name = '{quoted}'")
-    datasets = list(client.search_datasets(*named_so))
-    if not datasets:
-        client.create_dataset(quoted, [experiment_id], tags)
-        datasets = list(client.search_datasets(*named_so))  # several if the reply to the first request was lost
-    dataset = min(datasets, key=lambda each: (WHOLE not in (each.tags or {}), each.created_time, each.dataset_id))
-    for other in datasets:
-        own = other.tags or {}
-        if other is not dataset and WHOLE not in own and tags.items() <= own.items():  # ours, and still empty
-            client.delete_dataset(other.dataset_id)
-    if WHOLE not in (dataset.tags or {}):
-        tracing_client(store.client).store.upsert_dataset_records(dataset.dataset_id, _records(list(questions)))
-        client.set_dataset_tags(dataset.dataset_id, {WHOLE: "true"})
-
-
-def _records(questions: list[Question]) -> list[dict[str, Any]]:
-    """Return records with the inputs of the traces: the text, the id if the text is repeated, and the history."""
-    repeated = Counter(question.question for question in questions)
-    records = []
-    for each in questions:
-        inputs: dict[str, Any] = {"question": each.question}
-        inputs |= {"id": each.id} if repeated[each.question] > 1 else {}
-        inputs |= {"history": each.messages[:-1]} if each.history else {}
-        record = record_of(each)  # the source is HUMAN if something is expected, as in `merge_records`
-        source: dict[str, Any] = {"source_type": "HUMAN" if record["expectations"] else "CODE", "source_data": {}}
-        records.append({**record, "inputs": inputs, "source": source})
-    return records
 
 
 def dataset_records(store: Store, name: str) -> list[dict[str, Any]]:
