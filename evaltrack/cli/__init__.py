@@ -6,6 +6,7 @@ Commands are imported only when they are called. Exit codes: 0 done, 1 regressio
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -145,6 +146,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code. Tracebacks are shown only if EVALTRACK_DEBUG is set."""
     _keep_own_rights()
     gc.set_threshold(*SELDOM)
+    atexit.register(
+        gc.freeze
+    )  # else Python searches MLflow's objects for garbage at exit, which takes most of a second
     with commandless_output():
         code = code_after_output(_run(arguments))
     sys.exit(code)
