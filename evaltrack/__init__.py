@@ -6,8 +6,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# Set before MLflow is imported, which would otherwise write an installation id and send telemetry.
+# Set before MLflow is imported, which would otherwise write an installation id and send telemetry. Its judges would
+# fetch the sizes of models from GitHub before their first question, and wait for it where there is no network.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_MODEL_CATALOG_URI", "")
 
 __version__ = "0.1.0"
 

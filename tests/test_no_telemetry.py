@@ -8,36 +8,35 @@ import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from . import warm
-from .conftest import REPO, few_questions
+import pytest
 
-WATCHED = """
-import json, sys
-called = []
+from .conftest import REPO, few_questions
+from .openai_behaviours import Reply
+from .openai_server import OpenAIServer
+
+WATCH = """
+import sys
 
 def watch(event, arguments):
-    if event == "socket.connect":
-        called.append(repr(arguments[1]))
-    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-        called.append(str(arguments[0]))
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+        called = arguments[1] if event == "socket.connect" else arguments[0]
+        with open({log!r}, "a") as log:
+            print(called, file=log)
 
 sys.addaudithook(watch)
-from evaltrack import run_eval
-result = run_eval(sys.argv[1], tracking_uri=sys.argv[2], experiment="quiet")
-assert result.success
-print(json.dumps(called))
 """
-TESTING = ("CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "XDG_CONFIG_HOME")
+"""Is run at the start of each Python process, and notes whom it calls."""
+
+RUN = """
+import sys
+from evaltrack import run_eval
+assert run_eval(sys.argv[1], tracking_uri=sys.argv[2], experiment="quiet", scores=sys.argv[3:]).success
+"""
+TESTING = (
+    *("CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "DO_NOT_TRACK", "XDG_CONFIG_HOME"),
+    *("MLFLOW_DISABLE_TELEMETRY", "MLFLOW_MODEL_CATALOG_URI"),
+)
 """Variables that keep MLflow quiet, or have it write elsewhere."""
-
-
-def test_with_a_server_it_is_the_only_one(server: str, tmp_path: Path) -> None:
-    address = urlsplit(server)
-    ended = warm.run(("-c", WATCHED, str(few_questions(tmp_path, 3)), server), tmp_path, os.environ)
-    assert ended.returncode == 0, ended.stderr
-    called = json.loads(ended.stdout.splitlines()[-1])
-    assert called
-    assert {call for call in called if str(address.port) not in call and call != address.hostname} == set()
 
 
 def installed(folder: Path) -> Path:
@@ -52,26 +51,46 @@ def installed(folder: Path) -> Path:
     return about.parent
 
 
-def untested(folder: Path, uri: str, *arguments: str) -> str:
-    """The output of a Python that nothing keeps quiet, from its first import on; MLflow wrote nothing of its own."""
-    home = folder / "home"
+def called_by(folder: Path, uri: str, *arguments: str) -> set[str]:
+    """Whom a Python calls that nothing keeps quiet, from its first import on; MLflow wrote nothing of its own."""
+    home, log = folder / "home", folder / "called.txt"
     home.mkdir()
-    path = os.pathsep.join([str(REPO), str(installed(folder))])
+    log.touch()
+    packages = installed(folder)
+    (packages / "sitecustomize.py").write_text(WATCH.format(log=str(log)))
     env = {name: value for name, value in os.environ.items() if name not in TESTING}
-    env |= {"HOME": str(home), "PYTHONPATH": path, "MLFLOW_TRACKING_URI": uri}
+    env |= {"HOME": str(home), "PYTHONPATH": os.pathsep.join([str(packages), str(REPO)]), "MLFLOW_TRACKING_URI": uri}
     ended = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120
     )
     assert ended.returncode == 0, ended.stderr
     assert [file for file in home.rglob("*") if "mlflow" in str(file)] == []
-    return ended.stdout
+    return set(log.read_text().splitlines())
+
+
+def test_with_a_server_it_is_the_only_one(server: str, tmp_path: Path) -> None:
+    address = urlsplit(server)
+    called = called_by(tmp_path, server, "-c", RUN, str(few_questions(tmp_path, 3)), server)
+    assert called
+    assert {call for call in called if str(address.port) not in call and call != address.hostname} == set()
 
 
 def test_the_library_asks_nobody_and_writes_no_installation_id(store_uri: str, tmp_path: Path) -> None:
-    printed = untested(tmp_path, store_uri, "-c", WATCHED, str(few_questions(tmp_path, 3)), store_uri)
-    assert json.loads(printed.splitlines()[-1]) == []
+    assert called_by(tmp_path, store_uri, "-c", RUN, str(few_questions(tmp_path, 3)), store_uri) == set()
+
+
+def test_a_judge_of_mlflow_asks_its_model_alone(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OpenAIServer(lambda body, call: Reply(json.dumps({"result": "yes", "rationale": "r"}))) as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        scored = (RUN, str(few_questions(tmp_path, 1)), store_uri, "mlflow:Safety?model=openai:/m")
+        called = called_by(tmp_path, store_uri, "-c", *scored)
+        assert model.requests
+    assert {call for call in called if "127.0.0.1" not in call and call != "localhost"} == set()
 
 
 def test_a_project_writes_no_installation_id(store_uri: str, tmp_path: Path) -> None:
     golden = f"golden={few_questions(tmp_path, 3)}"
-    untested(tmp_path, store_uri, "-m", "mlflow", "run", str(REPO), "--env-manager", "local", "-P", golden)
+    called_by(tmp_path, store_uri, "-m", "mlflow", "run", str(REPO), "--env-manager", "local", "-P", golden)

@@ -83,10 +83,10 @@ def test_the_newest_run_is_of_the_experiment_that_is_chosen(
     first, second = (evaluated(tmp_path, store_uri) for _ in range(2))
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "pull request")
     broken = evaluated(tmp_path, store_uri, **wrong)
-    by_variable = compare_runs(baseline=first.run_id, tracking_uri=store_uri)
+    by_variable = compare_runs(baseline=first.run_id, tracking_uri=store_uri, max_reruns=0)
     monkeypatch.delenv("MLFLOW_EXPERIMENT_NAME")
-    by_name = compare_runs(baseline=first.run_id, tracking_uri=store_uri, experiment="pull request")
-    by_baseline = compare_runs(baseline=first.run_id, tracking_uri=store_uri)
+    by_name = compare_runs(baseline=first.run_id, tracking_uri=store_uri, experiment="pull request", max_reruns=0)
+    by_baseline = compare_runs(baseline=first.run_id, tracking_uri=store_uri, max_reruns=0)
     candidates = [made.candidate.run_id for made in (by_variable, by_name, by_baseline)]
     assert candidates == [broken.run_id, broken.run_id, second.run_id]
     assert (by_name.verdict, by_baseline.verdict) == ("regression", "ok")

@@ -52,7 +52,7 @@ def verdicts(made: SetComparisons) -> list[str]:
 
 
 def compared_alone(path: Path) -> Comparison:
-    return compare_runs(golden=path, log=False)
+    return compare_runs(golden=path, log=False, max_reruns=0)
 
 
 def test_each_set_is_compared_with_its_own_baseline(paths: list[Path]) -> None:
@@ -66,7 +66,7 @@ def test_each_set_is_compared_with_its_own_baseline(paths: list[Path]) -> None:
 
 def test_sets_that_were_evaluated_together_are_compared_by_name(paths: list[Path]) -> None:
     together = run_sets(paths[:2], target=lambda question: ["x"], traces="off")
-    assert verdicts(compare_sets(paths[:2], log=False)) == ["regression", "regression"]
+    assert verdicts(compare_sets(paths[:2], log=False, max_reruns=0)) == ["regression", "regression"]
     with pytest.raises(UsageError, match="name one"):
         compare_runs()
     for choose in (report_html, set_baseline):
