@@ -179,8 +179,7 @@ def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
     words = {"a": f"accepted by ada, {day}: The pilot answered it.", "b": f"accepted by ada, {day}"}
     assert {flip["id"]: flip["accepted"] for flip in comparison_json(both)["flips"]} == words
     shown = comparison_text(both, 200)
-    assert f"- a (small) broke: same sources, different answer [{words['a']}]" in shown
-    assert f"[{words['b']}]" in shown
+    assert all(f"[{each}]" in shown for each in words.values())
     assert words["a"] in comparison_markdown(both).replace("\\", "")
     strict = compare_runs(after.run_id, before.run_id, max_drop=["pass_rate=0"], tracking_uri=store_uri)
     assert strict.verdict == "regression"
