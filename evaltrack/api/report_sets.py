@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.html.run_page import SetPage, sets_html
 from evaltrack.report.leaderboard import leaderboard_parts
 from evaltrack.report.run_json import read_summary
+from evaltrack.report.sets import page_names
 from evaltrack.system.files import check_result_file, write_result_file
 from evaltrack.tracking.reader import fetch_rows, fetch_summary, named_evaluations
 from evaltrack.tracking.rows import rows_of_run
@@ -70,7 +70,7 @@ def report_sets(
         raise UsageError("no run was named; name one, or several")
     for file in (path, path.with_suffix("") / "set.html"):
         check_result_file(file)
-    names = _file_names(evaluations)
+    names = page_names((each.signature.golden for each in evaluations), (each.run_id for each in evaluations))
     pages = [_write_set(store, each, path, name) for each, name in zip(evaluations, names, strict=True)]
     repeated = _repeated(evaluations)
     named = [
@@ -96,16 +96,6 @@ def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Seq
         for each, page in own
     ]
     return leaderboard_parts(leaderboard_of(store, lines), f"Runs of {golden}, compared")
-
-
-def _file_names(evaluations: Sequence[Run]) -> list[str]:
-    """Return a file name for the page of each run: its golden set's, with the run's id if a set has several runs."""
-    stems = [re.sub(r"[^\w.-]+", "-", each.signature.golden).strip(".-")[:80] or "set" for each in evaluations]
-    folded = [stem.casefold() for stem in stems]  # some file systems ignore case
-    return [
-        stem if folded.count(stem.casefold()) == 1 else f"{stem}-{each.run_id}"
-        for stem, each in zip(stems, evaluations, strict=True)
-    ]
 
 
 def _write_set(store: Store, run: Run, overview: Path, name: str) -> SetPage:

@@ -28,6 +28,7 @@ from evaltrack.records import (
     Verdict,
     together,
 )
+from evaltrack.records.amount import cut
 from evaltrack.records.base import valid_text
 from evaltrack.records.row import seconds_now
 from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
@@ -72,9 +73,7 @@ def _waited_for(outcome: object) -> str:
 
 def failure(kind: FailureKind, message: str, usage: Usage | None = None, **more: Any) -> Failure:
     """Return a failure with a message that can be stored anywhere: short, and valid Unicode."""
-    text = valid_text(message)
-    bounded = text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
-    return Failure(kind=kind, message=bounded, usage=usage, **more)
+    return Failure(kind=kind, message=cut(valid_text(message), MESSAGE_LIMIT), usage=usage, **more)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from evaltrack.records import (
     Signature,
     Target,
 )
-from evaltrack.records.amount import count, verb
+from evaltrack.records.amount import count, cut, verb
 from evaltrack.records.run import (
     CODE,
     CORPUS,
@@ -486,7 +486,7 @@ PARAMS_SHOWN = 3
 
 def default_run_name(plan: Plan) -> str:
     """Return a name such as ``travel bm25:docs k=5 chunk_size=600``: golden set, target, k, first own params."""
-    params = [f"{name}={_within(value, 24)}" for name, value in list(plan.settings.param.items())[:PARAMS_SHOWN]]
+    params = [f"{name}={cut(value, 24)}" for name, value in list(plan.settings.param.items())[:PARAMS_SHOWN]]
     parts = [plan.golden.name, _target(plan.signature.target), f"k={plan.settings.k}", *params]
     return " ".join("".join(each if each.isprintable() else " " for each in part) for part in parts)
 
@@ -496,7 +496,3 @@ def _target(name: str) -> str:
     kind, colon, place = name.partition(":")
     room = TARGET_SHOWN - len(kind) - 2
     return f"{kind}{colon}{place if len(place) <= room else '…' + place[-room:]}"
-
-
-def _within(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"

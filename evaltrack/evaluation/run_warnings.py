@@ -13,7 +13,7 @@ from evaltrack.metrics.retrieval import NO_IDS, NO_TEXTS, NO_TITLES, relevant_ke
 from evaltrack.metrics.rubric_tables import misfits
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
-from evaltrack.records.amount import count, first_of, verb
+from evaltrack.records.amount import count, cut, first_of, verb
 
 SHOWN = 3
 """Number of questions that a text names."""
@@ -178,7 +178,7 @@ class NothingExpected:
         return f"“{self._short(' '.join(text.split()))}”"
 
     def _short(self, text: str) -> str:
-        return text if len(text) <= self.LONGEST else f"{text[: self.LONGEST - 1]}…"
+        return cut(text, self.LONGEST)
 
 
 class NearIds:

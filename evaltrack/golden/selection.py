@@ -17,7 +17,7 @@ from unicodedata import normalize
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question
-from evaltrack.records.amount import first_of
+from evaltrack.records.amount import cut, first_of
 
 LABELS = ("domain", "difficulty", "category", "id")
 """Fields of a question that a filter may name, besides the keys of `metadata`."""
@@ -86,7 +86,7 @@ class Selection:
         parts = [filter_words(self.filters)] if self.filters else []
         parts += [f"not passed in run {self.failed.run_id[:8]}"] if self.failed else []
         parts += [f"sample {self.sample:,}, seed {self.seed}"] if self.sample else []
-        return _bounded("; ".join(parts), MAX_WORDS)
+        return cut("; ".join(parts), MAX_WORDS)
 
 
 ALL = Selection()
@@ -151,7 +151,7 @@ def empty_words(selection: Selection, questions: Iterable[Question], total: int)
     those = f"its {total:,} questions"
     if failed is not None:
         those = f"the {len(failed.ids):,} that did not pass in run {failed.run_id}"
-    none = f"`filter={_bounded(filter_words(selection.filters), MAX_WORDS)}` selects none of {those}"
+    none = f"`filter={cut(filter_words(selection.filters), MAX_WORDS)}` selects none of {those}"
     return f"{none}; there are: {'; '.join(_labels_words(selection.fields, questions))}"
 
 
@@ -163,9 +163,5 @@ def _labels_words(fields: tuple[str, ...], questions: Iterable[Question]) -> Ite
             if len(values) < HELD_LABELS:
                 values.update(dict.fromkeys(labels(question, field)))
     for field, values in there.items():
-        shown = first_of([_bounded(each, 60) for each in values], SHOWN_LABELS)
+        shown = first_of([cut(each, 60) for each in values], SHOWN_LABELS)
         yield f"{field} {shown}" if values else f"no {field}"
-
-
-def _bounded(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

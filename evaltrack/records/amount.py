@@ -1,4 +1,4 @@
-"""Formats amounts with their nouns, and long lists of names."""
+"""Formats amounts with their nouns, and shortens long texts and lists of names."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ def count(amount: int, noun: str, plural: str = "") -> str:
 def verb(amount: int, of_one: str, of_several: str) -> str:
     """Return the verb for the amount: ``was`` for 1, ``were`` for 0 and several."""
     return of_one if amount == 1 else of_several
+
+
+def cut(text: str, limit: int) -> str:
+    """Return at most `limit` characters of the text. A longer text ends in an ellipsis."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def first_of(names: Sequence[str], most: int, total: int | None = None) -> str:

@@ -258,7 +258,7 @@ def write_sets(made: SetComparisons, path: Path | str) -> None:
     if form := SET_FORMS.get(path.suffix.lower()):
         write_result_file(path, [form(made)])
         return
-    names = page_names(each.golden for each in made.sets)
+    names = page_names((each.golden for each in made.sets), range(1, len(made.sets) + 1))
     for each, name in zip(made.sets, names, strict=True):
         if each.comparison:
             write_result_file(path.with_suffix("") / f"{name}.html", [comparison_html(each.comparison)])

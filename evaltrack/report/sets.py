@@ -163,11 +163,12 @@ def compared_sets_html(made: SetComparisons, pages: Sequence[str]) -> str:
     return document(headline, render("compared_sets.html", **fields, **_fields(made)))
 
 
-def page_names(goldens: Iterable[str]) -> list[str]:
-    """Return a file name for each golden set. Names that some file system takes for one get a number."""
+def page_names(goldens: Iterable[str], endings: Iterable[object]) -> list[str]:
+    """Return a file name for each golden set. Names that some file system takes for one get their ending."""
     names = [re.sub(r"[^\w.-]+", "-", golden).strip(".-")[:80] or "set" for golden in goldens]
     folded = [name.casefold() for name in names]
-    return [name if folded.count(folded[place]) == 1 else f"{name}-{place + 1}" for place, name in enumerate(names)]
+    ended = zip(names, endings, strict=True)
+    return [name if folded.count(name.casefold()) == 1 else f"{name}-{ending}" for name, ending in ended]
 
 
 def comparisons_table(made: SetComparisons) -> list[list[str]]:

@@ -28,6 +28,7 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
+from evaltrack.records.amount import cut
 from evaltrack.records.json_text import from_program, other_encoding
 from evaltrack.records.response import read_usage
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
@@ -137,9 +138,7 @@ def excerpt(raw: bytes, mask: Callable[[str], str] = str, limit: int = EXCERPT, 
     bounded = raw[-EXCERPT_BYTES:] if end else raw[:EXCERPT_BYTES]
     text = " ".join(mask(bounded.decode("utf-8", "replace")).split())
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    if len(text) <= limit:
-        return text
-    return "…" + text[1 - limit :] if end else text[: limit - 1] + "…"
+    return f"…{text[1 - limit :]}" if end and len(text) > limit else cut(text, limit)
 
 
 def _first_line(error: Exception) -> str:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.records.amount import cut
 from evaltrack.system import retries
 from evaltrack.tracking.mlflow_private import read_span_files_with
 
@@ -171,5 +172,4 @@ def reason(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     if NOT_UNICODE in text[:10_000]:
         return UNICODE
-    line = shown_text(" ".join(text.splitlines()[0][:10_000].split()))
-    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
+    return cut(shown_text(" ".join(text.splitlines()[0][:10_000].split())), LONGEST_REASON)

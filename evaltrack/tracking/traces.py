@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records import Source
+from evaltrack.records.amount import cut
 from evaltrack.records.response import SPAN_ID, TRACE_ID
 from evaltrack.records.row import Traced
 from evaltrack.records.stored_row import StoredRow, StoredSource, verdict_columns
@@ -224,21 +225,17 @@ def _trace_info(row: StoredRow, trace_id: str, experiment_id: str, run_id: str, 
         execution_duration=int(row.seconds * 1000),
         state=TraceState.ERROR if row.error else TraceState.OK,
         client_request_id=row.id,
-        request_preview=_clip(row.question),
-        response_preview=_clip(answer),
+        request_preview=cut(row.question, PREVIEW),
+        response_preview=cut(answer, PREVIEW),
         trace_metadata={
             "mlflow.sourceRun": run_id,
-            "mlflow.traceInputs": _clip(json.dumps(inputs, ensure_ascii=False)),
-            "mlflow.traceOutputs": _clip(json.dumps(answer, ensure_ascii=False)),
+            "mlflow.traceInputs": cut(json.dumps(inputs, ensure_ascii=False), PREVIEW),
+            "mlflow.traceOutputs": cut(json.dumps(answer, ensure_ascii=False), PREVIEW),
         },
         tags={"mlflow.traceName": "question"}
-        | {f"evaltrack.{name}": _clip(value) for name, value in labels.items() if value},
+        | {f"evaltrack.{name}": cut(value, PREVIEW) for name, value in labels.items() if value},
         assessments=assessments_of(row, trace_id),
     )
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= PREVIEW else text[: PREVIEW - 1] + "…"
 
 
 def joined_root(row: StoredRow) -> str | None:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from evaltrack.records.amount import count
+from evaltrack.records.amount import count, cut
 from evaltrack.records.json_text import finite_json
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.plots import axis_place, moved_name
@@ -30,7 +30,7 @@ def shown(text: str | None, limit: int) -> str:
     """Return at most `limit` characters of the text. Harmful characters become replacement characters."""
     if not text:
         return ""
-    clipped = text if len(text) <= limit else text[: limit - 1] + "…"
+    clipped = cut(text, limit)
     if clipped.isprintable():  # a fast path for most texts: harmful characters are not printable
         return clipped
     return _HARMFUL.sub("\N{REPLACEMENT CHARACTER}", clipped.replace("\r\n", "\n"))
