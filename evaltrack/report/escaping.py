@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from evaltrack.records.amount import cut
-
 BREAK = "\u200b"
 
 _ANYWHERE = re.compile(r"##(?=\[|vso)", re.IGNORECASE)
@@ -37,7 +35,8 @@ def one_line(text: str, limit: int = 160) -> str:
     """
     line = "".join(c if c.isprintable() else " " for c in text.replace(BREAK, ""))
     line = " ".join(line.split())
-    return without_commands(cut(line, limit))
+    # not `cut`: each start of the command line imports this module, and would import all records with it
+    return without_commands(line if len(line) <= limit else line[: limit - 1] + "…")
 
 
 def without_commands(text: str) -> str:
