@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evaltrack.compare.ranking import Contender
+from evaltrack.evaluation.ranking import Contender
 from evaltrack.records import Failure
 from tests.compared import found, question, row, side
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.api.local_commands import settings_to_repeat
-from evaltrack.compare.judges import COUNTED, SCALES, JudgesAgreement, Replay, Replayed, Values, agreement_of
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.loop import evaluate, take_all
@@ -17,6 +16,7 @@ from evaltrack.evaluation.plan import open_cache, open_judges
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.judges import judge_names
 from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.judges.reliability import COUNTED, SCALES, JudgesAgreement, Replay, Replayed, Values, agreement_of
 from evaltrack.metrics.aggregate import Ledger
 from evaltrack.metrics.measure import Measured, measure
 from evaltrack.metrics.rubric import TIERS, RubricWeights, acceptance, panel_mean, reasoned

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaltrack.api.compare_sides import side_of_run
-from evaltrack.compare.ranking import Contender, Leaderboard, ReferenceKind, rank
+from evaltrack.evaluation.ranking import Contender, Leaderboard, ReferenceKind, rank
 from evaltrack.evaluation.result import RunResult
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import Store

@@ -17,7 +17,7 @@ from evaltrack.records.stored_row import StoredRow
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evaltrack.compare.ranking import Leaderboard
+    from evaltrack.evaluation.ranking import Leaderboard
 
 METRICS = frozenset(BY_METRIC)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from evaltrack.compare.judges import JudgesAgreement, Replay
+from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.rubric_tables import COUNTS
 from evaltrack.report.schemas.others import AgreementForm, ReplayForm

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from rich.console import Console
 
-from evaltrack.compare.ranking import ContenderMean, Group, Leaderboard, Standing
+from evaltrack.evaluation.ranking import ContenderMean, Group, Leaderboard, Standing
 from evaltrack.evaluation.result import SweepResult
 from evaltrack.evaluation.sweep import SweepPlan
 from evaltrack.records.amount import count

@@ -14,8 +14,8 @@ from mlflow.entities import Run
 
 from evaltrack import RunResult, run_eval
 from evaltrack.api.judges import judges_agreement, replay_judge
-from evaltrack.compare.judges import COUNTED, LABELS, SCALES, JudgesAgreement
 from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.judges.reliability import COUNTED, LABELS, SCALES, JudgesAgreement
 from evaltrack.metrics.rubric import RubricWeights, grade
 from evaltrack.records import Question, Response
 from evaltrack.report.judges import agreement_json

@@ -104,7 +104,7 @@ def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
 PLACES = {
     "api/rerun.py": "the scores by which a rerun is the same",
     "compare/causes.py": "which scores fall where the judge or the tools are why",
-    "compare/ranking.py": "what configurations are ranked by where nobody says it",
+    "evaluation/ranking.py": "what configurations are ranked by where nobody says it",
     "evaluation/loop.py": "computes the scores of trials",
     "records/verdict.py": "the fields of a verdict",
 }

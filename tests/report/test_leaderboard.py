@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from evaltrack.compare.ranking import Leaderboard, rank
+from evaltrack.evaluation.ranking import Leaderboard, rank
 from evaltrack.evaluation.result import SweepResult
 from evaltrack.report.leaderboard import (
     leaderboard_html,

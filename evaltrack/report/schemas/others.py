@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasPath, BeforeValidator, Field
 
-from evaltrack.compare.ranking import ContenderMean, CostUnit, ReferenceKind
+from evaltrack.evaluation.ranking import ContenderMean, CostUnit, ReferenceKind
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.findings import Finding

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.compare.ranking import Contender, Leaderboard, Standing, rank
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.ranking import Contender, Leaderboard, Standing, rank
 from evaltrack.records import OwnScore, Signature
 from evaltrack.records.run import Run
 from evaltrack.stats.significance import holm, sign_flip

@@ -7,7 +7,7 @@ from math import sqrt
 
 import pytest
 
-from evaltrack.compare.judges import (
+from evaltrack.judges.reliability import (
     Disagreement,
     Replay,
     Replayed,
