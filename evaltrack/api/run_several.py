@@ -20,27 +20,25 @@ from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, Trackin
 from evaltrack.evaluation.loop import Progress
 from evaltrack.evaluation.plan import Plan, check_measurable, named_target, planned
 from evaltrack.evaluation.result import RunResult, SetResults, SweepResult
-from evaltrack.evaluation.resume import AUTO, is_resumable
+from evaltrack.evaluation.resume import is_resumable
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, read_sweep
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges import judge_names
 from evaltrack.judges.own_scores import Functions
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records.amount import count
+from evaltrack.records.amount import count, first_of
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
 from evaltrack.report.run_text import with_own_note
 from evaltrack.report.sets import sets_note
 from evaltrack.system.processes import Stop
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
-    SWEEP_TAG,
     Child,
     Kind,
     end_child,
     end_parent,
     find_children,
-    find_unfinished,
     log_leaderboard,
     name_children,
     open_parent,
@@ -49,7 +47,7 @@ from evaltrack.tracking.parents import (
 from evaltrack.tracking.reader import find_evaluation, resolve_run
 from evaltrack.tracking.runs import OpenRun, Place, Status
 from evaltrack.tracking.server_retries import few_retries
-from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
+from evaltrack.tracking.store import Store, connect, find_run
 
 if TYPE_CHECKING:
     from evaltrack.options import EvaluationOptions
@@ -57,13 +55,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class SeveralRuns:
-    """Evaluations below one parent run, which ends even after an error. `labels` names them in their order."""
+    """Evaluations below one parent run, which ends even after an error. `labels` names them in their order.
+
+    `resuming` is the command that resumes all of them, if there is one.
+    """
 
     store: Store
     parent: OpenRun
     kind: Kind
     labels: Sequence[str]
     say: Callable[[str], object]
+    resuming: str = ""
     results: list[RunResult] = field(default_factory=list)
 
     @property
@@ -83,10 +85,10 @@ class SeveralRuns:
         return [result.run_id for result in self.results]
 
     @contextmanager
-    def ended(self, note: Callable[[], str], placed: Callable[[BaseException], str]) -> Iterator[None]:
+    def ended(self, note: Callable[[], str]) -> Iterator[None]:
         """End the parent with a note if an evaluation raises and the store still answers.
 
-        The error is raised with the message that `placed` returns.
+        The message of the error says which evaluations were not made.
         """
         try:
             yield
@@ -94,8 +96,14 @@ class SeveralRuns:
             with suppress(EvaltrackError), few_retries():
                 self.end("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED", note())
             if type(error) in (KeyboardInterrupt, TrackingError, UsageError):
-                raise type(error)(placed(error)) from None
+                raise type(error)(self._placed(error)) from None
             raise
+
+    def _placed(self, error: BaseException) -> str:
+        current, *others = self.labels[len(self.results) :] or ("",)
+        words = f"{current}: {str(error) or 'stopped'}" if current else str(error) or "stopped"
+        words += f"; not evaluated: {first_of(others, 10)}" if others else ""
+        return words + (f"; to resume all: {self.resuming}" if self.resuming else "")
 
     def end(self, status: Status, note: str) -> None:
         """End the parent with a note on its runs."""
@@ -151,12 +159,7 @@ def run_sets(
         def made() -> SetResults:
             return SetResults(parent.run_id, parent.experiment_id, tuple(runs.results), runs.link, store.serve_command)
 
-        def placed(error: BaseException) -> str:
-            left, words = paths[len(runs.results) :], str(error) or "stopped"
-            words = f"{left[0]}: {words}" if left else words
-            return f"{words}; not evaluated: {', '.join(left[1:])}" if left[1:] else words
-
-        with runs.ended(lambda: sets_note(made()), placed):
+        with runs.ended(lambda: sets_note(made())):
             for plan in chain([first], plans):
                 runs.evaluate(plan, bar, Place(parent))
             runs.end(made().status, with_own_note(config.note, sets_note(made())))
@@ -243,12 +246,11 @@ def run_sweep(
     Args:
         sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `evaltrack schema sweep` describes them. A
             mapping may hold functions as targets.
-        resume: Id of the parent run of an interrupted sweep to resume; ``"auto"`` takes the last one of the same
-            configurations, or starts a new sweep. Finished runs are skipped.
+        resume: Id of the parent run of an interrupted sweep to resume. Finished runs are skipped.
         retry_errors: Rerun failed questions of a resumed sweep.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        progress: Receives the progress over all configurations; otherwise as in `run_eval`.
+        progress: Receives the progress of each configuration; otherwise as in `run_eval`.
         say: Receives the parent run with the command to resume it, then each configuration.
 
     Raises:
@@ -260,52 +262,61 @@ def run_sweep(
     plan, stop = check_sweep(sweep, tracking_uri), Stop()
     store = connect(tracking_uri, ui_url)
     labels = [each.label or plan.name for each in plan.configurations]
-    source = "SWEEP" if isinstance(sweep, Mapping) else sweep
     with stop.handled(), shown_progress(progress) as shown:
-        parent, hint = choose_parent(plan, store, resume)
-        runs = SeveralRuns(store, parent, "sweep", labels, say)
-        resuming = f"evaltrack sweep {source} --resume {parent.run_id}"
-
-        def note() -> str:
-            return f"{len(runs.results)} of {count(len(labels), 'configuration')} evaluated\n"
-
-        def placed(error: BaseException) -> str:
-            done, is_stopped = len(runs.results), isinstance(error, KeyboardInterrupt)
-            where = f"{labels[done]}: " if done < len(labels) else ""
-            finished = f"{done} of {count(len(labels), 'run')} finished"
-            words = f"stopped; {finished}, no row is lost" if is_stopped else f"{error}; {finished}"
-            return f"{where}{words}; to resume: {resuming}"
-
-        with runs.ended(note, placed):
-            notes = (hint,) if hint else ()
-            for each in (*notes, f"MLflow run {parent.run_id}; to resume after an interruption: {resuming}"):
-                say(each)
+        parent = _resumed(plan, store, resume) if resume else _new_parent(plan, store)
+        resuming = f"evaltrack sweep {'SWEEP' if isinstance(sweep, Mapping) else sweep} --resume {parent.run_id}"
+        runs = SeveralRuns(store, parent, "sweep", labels, say, resuming)
+        with runs.ended(lambda: f"{len(runs.results)} of {count(len(labels), 'configuration')} evaluated\n"):
+            say(f"MLflow run {parent.run_id}; to resume after an interruption: {resuming}")
             reused = _evaluate(plan, runs, shown, stop, retry_errors=retry_errors)
             say("leaderboard")
-            result = _compared(plan, runs, reused, notes)
+            result = _compared(plan, runs, reused)
             if stop.is_requested:
                 raise KeyboardInterrupt
     return result
 
 
+def _new_parent(plan: SweepPlan, store: Store) -> OpenRun:
+    return open_parent(store, plan.configurations[0].settings.experiment, shown_text(plan.name), "sweep")
+
+
+def _resumed(plan: SweepPlan, store: Store, name: str) -> OpenRun:
+    """Return the parent run of a sweep to resume. It must have a run of one of these configurations, or no run.
+
+    Raises:
+        UsageError: it is another sweep, or another process is working on it.
+        TrackingError: the store refused.
+    """
+    if os.environ.get("MLFLOW_RUN_ID"):
+        raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack sweep FILE --resume RUN")
+    run_id = resolve_run(store, name)
+    children = find_children(store, OpenRun(run_id, find_run(store, run_id).info.experiment_id))
+    if children and not children.keys() & set(plan.digests):
+        why = "its configurations, golden set or version of evaltrack differ"
+        raise UsageError(f"run {run_id} is a different sweep: {why}. Start a new one, without `resume=`")
+    for each in children.values():
+        if each.status == "RUNNING":
+            is_resumable(each.run_id, store)  # raises if another process is working on it
+    return reopen_sweep(store, run_id, plan.name)
+
+
 def _evaluate(plan: SweepPlan, runs: SeveralRuns, progress: Progress, stop: Stop, *, retry_errors: bool) -> int:
     """Evaluate the configurations that have no finished run, and return the number of those that have one."""
     children = find_children(runs.store, runs.parent) if runs.parent.resumed else {}
-    states = [_state(runs.store, children.get(digest), retry_errors) for digest in plan.digests]
-    reused = sum(is_finished for _, is_finished in states)
-    overall = SweepProgress(progress, (len(states) - reused) * len(plan.golden))
-    for each, digest, (run_id, is_finished) in zip(plan.configurations, plan.digests, states, strict=True):
+    reused = 0
+    for each, digest in zip(plan.configurations, plan.digests, strict=True):
         if stop.is_requested:
             raise KeyboardInterrupt
+        run_id, is_finished = _state(runs.store, children.get(digest), retry_errors)
         if is_finished:
+            reused += 1
             runs.results.append(stored_result(runs.store, find_evaluation(runs.store, run_id)))
             continue
-        overall.label = each.label
         params = {f"sweep.{name}": value for name, value in each.axes.items()}
         place = Place(runs.parent, params, {CONFIGURATION_TAG: digest})
         settings = each.settings.with_(run_name=each.label)
         with planned(plan.file.golden, settings, each.target, settings.selection, store_uri=plan.store_uri) as one:
-            runs.evaluate(one, overall, place, run_id or None, retry_errors=retry_errors and bool(run_id))
+            runs.evaluate(one, progress, place, run_id or None, retry_errors=retry_errors and bool(run_id))
     return reused
 
 
@@ -321,7 +332,7 @@ def _state(store: Store, child: Child | None, retry_errors: bool) -> tuple[str, 
     return (child.run_id, True) if child.status in ("FINISHED", "FAILED") else ("", False)
 
 
-def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int, notes: tuple[str, ...]) -> SweepResult:
+def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int) -> SweepResult:
     """Make the leaderboard, log it, and end the parent."""
     store, parent = runs.store, runs.parent
     by_name: dict[str, list[tuple[Configuration, RunResult]]] = {}
@@ -337,7 +348,6 @@ def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int, notes: tuple[str,
         leaderboard=board,
         results=tuple(runs.results),
         reused=reused,
-        notes=notes,
         link=runs.link,
         serve_command=store.serve_command,
     )
@@ -358,64 +368,3 @@ def _line(name: str, runs: list[tuple[Configuration, RunResult]]) -> Line:
     """Return the line of one configuration, whose runs differ only in their seeds."""
     axes = {key: value for key, value in runs[0][0].axes.items() if key != "seed"}
     return Line(name or runs[0][1].signature.target, [result for _, result in runs], axes)
-
-
-def choose_parent(plan: SweepPlan, store: Store, resume: str | None) -> tuple[OpenRun, str | None]:
-    """Return the parent run to fill, and a hint for the user.
-
-    Raises:
-        UsageError: the run to resume is not a sweep, or holds none of these configurations.
-        TrackingError: the store refused.
-    """
-    under_mlflow = bool(os.environ.get("MLFLOW_RUN_ID"))
-    if resume and under_mlflow:
-        raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack sweep FILE --resume RUN")
-    if resume and resume != AUTO:
-        return _resumed(plan, store, resolve_run(store, resume)), None
-    settings = plan.configurations[0].settings
-    broken = None
-    if not under_mlflow:
-        experiment = choose_experiment(store, settings.experiment).experiment_id
-        broken = find_unfinished(store, experiment, plan.digest)
-    if broken and resume:
-        return _resumed(plan, store, broken), None
-    hint = f"sweep {broken} of the same file was interrupted; --resume auto resumes it" if broken else None
-    if resume:
-        hint = "no sweep of these configurations was interrupted; this is a new one"
-    return open_parent(store, settings.experiment, shown_text(plan.name), "sweep", {SWEEP_TAG: plan.digest}), hint
-
-
-def _resumed(plan: SweepPlan, store: Store, run_id: str) -> OpenRun:
-    """Return the parent run of a sweep to resume. It must have a run of one of these configurations, or no run.
-
-    Raises:
-        UsageError: it is another sweep, or another process is working on it.
-    """
-    info = find_run(store, run_id).info
-    children = find_children(store, OpenRun(run_id, info.experiment_id))
-    if children and not children.keys() & set(plan.digests):
-        why = "its configurations, golden set or version of evaltrack differ"
-        raise UsageError(f"run {run_id} is a different sweep: {why}. Start a new one, without `resume=`")
-    for each in children.values():
-        if each.status == "RUNNING":
-            is_resumable(each.run_id, store)  # raises if another process is working on it
-    return reopen_sweep(store, run_id, plan.digest, plan.name)
-
-
-class SweepProgress:
-    """A `Progress` over the questions of all evaluations, started once."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._progress, self._total, self._is_started = progress, total, False
-        self.advance, self.note = progress.advance, progress.note
-        self.label = ""
-
-    def start(self, total: int) -> None:  # noqa: ARG002 - that of one evaluation
-        """Start at the first evaluation, with the questions of all."""
-        if not self._is_started:
-            self._is_started = True
-            self._progress.start(self._total)
-
-    def warn(self, text: str) -> None:
-        """Pass on a warning of one evaluation, with the label of its configuration."""
-        self._progress.warn(f"{self.label}: {text}" if self.label else text)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evaltrack.evaluation.result import SweepResult
 
 DRY_HELP = "Check everything and list the runs, without running."
-RESUME_HELP = "Resume an interrupted sweep: its parent run, or auto for the last one of these configurations."
+RESUME_HELP = "Resume the interrupted sweep of this parent run."
 
 
 @click.command(cls=GroupedCommand)
@@ -35,7 +35,7 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str
     Examples:
       evaltrack sweep sweep.yaml --dry-run         shows the configurations, and how many calls they make
       evaltrack sweep sweep.yaml                   evaluates all of them, and prints the leaderboard
-      evaltrack sweep sweep.yaml --resume auto     resumes the last one
+      evaltrack sweep sweep.yaml --resume 4488541a   resumes an interrupted one
       evaltrack sweep sweep.yaml --output json > leaderboard.json
       evaltrack schema sweep > sweep.schema.json      the fields of the file, for an editor
 
@@ -53,7 +53,7 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str
     if dry_run:
         return _print_plan(file, output)
     if retry_errors and not resume:
-        raise click.UsageError("--retry-errors needs a sweep to resume: --resume RUN, or --resume auto")
+        raise click.UsageError("--retry-errors needs a sweep to resume: --resume RUN")
     from evaltrack.api.run_several import run_sweep
 
     with redirect_stdout(sys.stderr):

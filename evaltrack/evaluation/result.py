@@ -150,7 +150,7 @@ class SetResults(ChildResults):
 class SweepResult(ChildResults):
     """One result per configuration and seed, in the order of the sweep; `run_id` is their parent run in MLflow.
 
-    `reused` of them were finished before the sweep was resumed. `notes` holds remarks on the sweep.
+    `reused` of them were finished before the sweep was resumed.
     """
 
     run_id: str
@@ -160,6 +160,5 @@ class SweepResult(ChildResults):
     leaderboard: Leaderboard
     results: tuple[RunResult, ...]
     reused: int = 0
-    notes: tuple[str, ...] = ()
     link: str | None = None
     serve_command: str | None = None

@@ -248,11 +248,6 @@ class SweepPlan:
         """The digest of each configuration."""
         return tuple(each.digest(self.golden.digest) for each in self.configurations)
 
-    @property
-    def digest(self) -> str:
-        """The digest of the sweep: its configurations in any order."""
-        return sha256("".join(sorted(self.digests)).encode()).hexdigest()[:DIGEST_LENGTH]
-
     def target_calls(self, configuration: Configuration) -> int:
         """Return the number of target calls of a configuration."""
         return len(self.golden) * configuration.settings.trials

@@ -32,9 +32,6 @@ KIND_TAG = "evaltrack.kind"
 CHILDREN_TAG = "evaltrack.children"
 PARENT_TAG = "mlflow.parentRunId"
 
-SWEEP_TAG = "evaltrack.sweep"
-"""A tag of the parent: the digest of its configurations."""
-
 CONFIGURATION_TAG = "evaltrack.sweep.configuration"
 """A tag of a child: the digest of its configuration."""
 
@@ -124,18 +121,7 @@ def find_children(store: Store, parent: OpenRun) -> dict[str, Child]:
     return {digest: Child(info.run_id, info.status) for digest, info in tagged if digest}
 
 
-def find_unfinished(store: Store, experiment_id: str, digest: str) -> str | None:
-    """Return the newest interrupted sweep of these configurations; None if there is none.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    wanted = f"tags.`{SWEEP_TAG}` = '{digest}' AND attributes.status != 'FINISHED'"
-    runs = search_runs(store, "looking for an interrupted sweep", [experiment_id], wanted, 1)
-    return runs[0].info.run_id if runs else None
-
-
-def reopen_sweep(store: Store, run_id: str, digest: str, name: str) -> OpenRun:
+def reopen_sweep(store: Store, run_id: str, name: str) -> OpenRun:
     """Set an interrupted or extended sweep to RUNNING again.
 
     Raises:
@@ -144,10 +130,9 @@ def reopen_sweep(store: Store, run_id: str, digest: str, name: str) -> OpenRun:
     """
     run = find_run(store, run_id)
     if run.data.tags.get(KIND_TAG) != "sweep":
-        raise UsageError(f"MLflow run {run_id} is not a sweep; name the parent run, or `resume=auto`")
+        raise UsageError(f"MLflow run {run_id} is not a sweep; name the parent run")
     with tracking_errors("resuming the sweep"):
         store.client.update_run(run_id, status="RUNNING")
-        store.client.log_batch(run_id, tags=run_tags({SWEEP_TAG: digest}))
     journal = run.data.tags.get(JOURNAL_TAG, "")
     return OpenRun(run_id, run.info.experiment_id, resumed=True, name=run.info.run_name or name, journal=journal)
 

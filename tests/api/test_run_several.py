@@ -12,8 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from evaltrack import compare_runs, run_eval, run_sweep, set_baseline
-from evaltrack.api.report_html import run_ids_of
-from evaltrack.api.report_sets import report_sets
+from evaltrack.api.report_html import write_reports
 from evaltrack.api.run_several import check_sweep, run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, TrackingError, UsageError
@@ -22,6 +21,8 @@ from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas import made_schemas
 from evaltrack.report.sets import sets_json
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG
+from evaltrack.tracking.reader import named_evaluations
+from evaltrack.tracking.store import connect
 from tests.files import data, put
 from tests.report.test_html import ATTRIBUTES, TAGS, Page
 
@@ -49,6 +50,10 @@ def target(question: str) -> list[str]:
 
 def run_of(run_id: str) -> mlflow.entities.Run:
     return mlflow.get_run(run_id)
+
+
+def below(uri: str, parent: str) -> list[str]:
+    return [each.run_id for each in named_evaluations(connect(uri), parent)]
 
 
 def all_runs() -> list[mlflow.entities.Run]:
@@ -155,14 +160,16 @@ def test_a_stop_in_the_second_set_leaves_the_first_finished(store_uri: str, path
         None: "KILLED",
     }
     second, parent = by_name["two"], by_name[None]
-    assert run_ids_of([parent.info.run_id]) == [by_name["one"].info.run_id]
+    assert [each.run_id for each in named_evaluations(connect(store_uri), parent.info.run_id)] == [
+        by_name["one"].info.run_id
+    ]
     message = f"{paths[1]}: stopped; no finished row is lost; to resume: evaltrack resume {second.info.run_id}"
     assert str(stopped.value) == f"{message}; not evaluated: {paths[2]}"
     assert f"| [{by_name['one'].info.run_id[:8]}]" in parent.data.tags["mlflow.note.content"]
     result = run_eval(paths[1], target=stopping, traces="off", concurrency=1, resume=second.info.run_id)
     assert (result.run_id, asked[5:]) == (second.info.run_id, ["two 2"])
     assert run_of(result.run_id).data.tags["mlflow.parentRunId"] == parent.info.run_id
-    assert run_ids_of([parent.info.run_id]) == [by_name["one"].info.run_id, result.run_id]  # for its report
+    assert below(store_uri, parent.info.run_id) == [by_name["one"].info.run_id, result.run_id]  # for its report
 
 
 def test_a_store_that_loses_a_run_ends_it(store_uri: str, paths: list[Path]) -> None:
@@ -344,7 +351,7 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
     """Finished runs are not made again, the one under way is gone on with, and no question is asked twice."""
     monkeypatch.setattr("tests.api.test_run_several.STOP_AT", "bad q4")
     whole = sweep(golden, k=2, seeds=[1, 2])
-    with pytest.raises(KeyboardInterrupt, match=r"bad seed=1: stopped; 2 of 4 runs finished, no row is lost; to"):
+    with pytest.raises(KeyboardInterrupt, match=r"bad seed=1: stopped; .*; not evaluated: bad seed=2; to resume all: "):
         run_sweep(whole)
     (parent,) = mlflow.MlflowClient().search_runs(["0"], "tags.`evaltrack.kind` = 'sweep'")
     assert parent.info.status == "KILLED"
@@ -352,7 +359,7 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
     before = {each.info.run_id for each in children(parent.info.run_id)}
     assert len(before) == 3
     monkeypatch.setattr("tests.api.test_run_several.STOP_AT", "")
-    result = run_sweep(whole, resume="auto")
+    result = run_sweep(whole, resume=parent.info.run_id)
     assert (result.run_id, result.reused, result.success) == (parent.info.run_id, 2, True)
     assert before < {each.run_id for each in result.results}
     assert mlflow.get_run(result.run_id).info.status == "FINISHED"
@@ -360,20 +367,6 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
     assert {each.name: each.spread for each in result.leaderboard.standings} == {"good": (1, 1), "bad": (0.375, 0.375)}
     again = run_sweep(whole, resume=result.run_id[:12])
     assert (again.run_id, again.reused) == (result.run_id, 4)
-
-
-def test_a_new_sweep_names_the_one_that_was_broken_off(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    fresh = run_sweep(sweep(golden, k=2), resume="auto", say=said.append)
-    note = "no sweep of these configurations was interrupted; this is a new one"
-    assert (fresh.reused, fresh.notes) == (0, (note,))
-    assert said[0] == note  # before anything is asked
-    monkeypatch.setattr("tests.api.test_run_several.STOP_AT", "good q0")
-    with pytest.raises(KeyboardInterrupt):
-        run_sweep(sweep(golden, k=1))
-    monkeypatch.setattr("tests.api.test_run_several.STOP_AT", "")
-    (note,) = run_sweep(sweep(golden, k=1)).notes
-    assert "was interrupted; --resume auto resumes it" in note
 
 
 def test_a_sweep_can_be_extended(golden: Path) -> None:
@@ -415,7 +408,7 @@ def test_the_run_that_mlflow_opened_is_the_parent_of_a_sweep(golden: Path, monke
     monkeypatch.setenv("MLFLOW_RUN_ID", given)
     assert run_sweep(sweep(golden, k=1)).run_id == given
     with pytest.raises(UsageError, match="resume with: evaltrack sweep FILE --resume RUN"):
-        run_sweep(sweep(golden, k=1), resume="auto")
+        run_sweep(sweep(golden, k=1), resume=given)
 
 
 def test_nothing_is_run_where_anything_is_wrong(golden: Path) -> None:
@@ -452,7 +445,7 @@ def test_the_command(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "1  python:tests.api.test_run_several:good     1.000                reference" in printed.out
     assert "-0.625 [" in printed.out
     assert "(1 of 2)" in printed.err
-    assert _run(["sweep", str(file), "--resume", "auto", "--output", "json"]) == 0
+    assert _run(["sweep", str(file), "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "evaltrack.leaderboard/1"
     assert _run(["sweep", str(file), "--retry-errors"]) == 2
     assert "needs a sweep to resume" in capsys.readouterr().err
@@ -464,7 +457,7 @@ def test_the_command(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_report_compares_the_runs_of_a_sweep(golden: Path, tmp_path: Path) -> None:
     result = run_sweep(sweep(golden, k=1))
     for named in ([result.run_id], [each.run_id for each in result.results]):
-        page = Page(report_sets(named, tmp_path / "all.html")[0].read_text(encoding="utf-8"))
+        page = Page(write_reports(named, tmp_path / "all.html")[0].read_text(encoding="utf-8"))
         assert {tag for tag, _ in page.elements} <= TAGS
         assert "11 of 16 questions passed in 2 runs" in page.words
         assert "Runs of set, compared" in page.words

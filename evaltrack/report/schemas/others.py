@@ -86,7 +86,6 @@ class LeaderboardForm(Form):
     golden: str
     status: str
     reused: int
-    notes: list[str]
     rank_by: str | None
     reference: ReferenceKind
     metrics: list[str]
