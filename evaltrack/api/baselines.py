@@ -1,10 +1,8 @@
-"""Sets, reads, lists and clears the baselines of golden sets."""
+"""Sets and reads the baseline of a golden set."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.golden.reader import golden_name
@@ -12,7 +10,7 @@ from evaltrack.records import Signature
 from evaltrack.records.run import NOT_STATED, RECORDED_MODEL, Run
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
-from evaltrack.tracking.reader import experiment_to_read, fetch_rows, named_evaluation, newest_evaluation
+from evaltrack.tracking.reader import checked_rows, experiment_to_read, named_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, connect_to_read
 
 
@@ -86,28 +84,8 @@ def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: st
     """
     store, experiment_id = place_of(experiment, tracking_uri)
     baseline = read_baseline(store, experiment_id, golden)
-    check_baseline(store, baseline)
-    return baseline
-
-
-def check_baseline(store: Store, baseline: Baseline) -> None:
-    """Refuse a baseline that cannot be compared with.
-
-    Raises:
-        UsageError: its run is not an evaluation of evaltrack.
-        TrackingError: its run or rows are gone, or the rows are not the logged ones.
-    """
     check_rows(store, baselines.baseline_run(store, baseline))
-
-
-def check_rows(store: Store, run: Run) -> None:
-    """Refuse a run whose rows are gone or are not the logged ones.
-
-    Raises:
-        TrackingError: the rows are gone, or are not the logged ones.
-    """
-    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        fetch_rows(store, run, Path(folder))
+    return baseline
 
 
 def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
@@ -118,38 +96,19 @@ def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
         TrackingError: the store does not answer.
     """
     name = golden_name(golden)
-    baseline = baselines.get_baseline(store, experiment_id, name)
-    if baseline is None:
-        raise baselines.no_baseline(name)
-    return baseline
+    if baseline := baselines.get_baseline(store, experiment_id, name):
+        return baseline
+    raise baselines.no_baseline(name)
 
 
-def list_baselines(*, experiment: str | None = None, tracking_uri: str | None = None) -> list[Baseline]:
-    """Return the baselines of all golden sets of an experiment, sorted by golden set.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    return baselines.list_baselines(*place_of(experiment, tracking_uri))
-
-
-def baseline_history(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> list[Baseline]:
-    """Return all baselines that a golden set has had, the latest first.
+def check_rows(store: Store, run: Run) -> None:
+    """Refuse a run whose rows are gone or damaged.
 
     Raises:
-        TrackingError: the store does not answer.
+        TrackingError: they are.
     """
-    return baselines.baseline_history(*place_of(experiment, tracking_uri), golden_name(golden))
-
-
-def clear_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> None:
-    """Remove the baseline of a golden set. The run is kept.
-
-    Raises:
-        UsageError: the set has no baseline.
-        TrackingError: the store refused.
-    """
-    baselines.clear_baseline(*place_of(experiment, tracking_uri), golden_name(golden))
+    with checked_rows(store, run):
+        return
 
 
 def place_of(experiment: str | None, tracking_uri: str | None = None) -> tuple[Store, str]:

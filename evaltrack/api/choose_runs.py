@@ -42,7 +42,7 @@ def choose_runs(
         _check_one_set(store, experiment_to_read(store, experiment).experiment_id)
     candidate = choose_candidate(store, run_id, experiment, golden, named)
     baseline = named or saved or _tagged(store, candidate)
-    _check_ended(baseline)
+    check_ended(baseline)
     _check_baseline(candidate, baseline)
     return candidate, baseline
 
@@ -53,13 +53,14 @@ def choose_candidate(
     """Return the named run, else the newest one; both have ended. The errors are those of `choose_runs`."""
     named = named_evaluation(store, run_id) if run_id else None
     candidate = named or _newest_candidate(store, experiment, golden, baseline)
-    _check_ended(candidate)
+    check_ended(candidate)
     return candidate
 
 
-def _check_ended(run: Run) -> None:
+def check_ended(run: Run) -> None:
+    """Refuse a run that has not ended."""
     if run.status in ("RUNNING", "SCHEDULED"):
-        raise InconclusiveError(f"run {run.run_id} is still {run.status}; compare when it has ended")
+        raise InconclusiveError(f"run {run.run_id} is still {run.status}; wait until it has ended")
 
 
 def _newest_candidate(store: Store, experiment: str | None, golden: str | None, baseline: Run | None) -> Run:

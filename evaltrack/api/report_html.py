@@ -1,115 +1,86 @@
-"""Builds the HTML page of a run or a comparison, and the result of a run, from the MLflow store."""
+"""Writes the HTML pages of one run or several, and reads the result of a run."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from evaltrack.api.choose_runs import choose_candidate
+from evaltrack.api.choose_runs import check_ended, choose_candidate
+from evaltrack.api.rank_runs import Line, leaderboard_of
+from evaltrack.errors import UsageError
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.catalogue import metric_table
+from evaltrack.metrics.catalogue import HEADLINES, metric_table
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.run import Run
-from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.run_page import Around, run_html, run_screen
+from evaltrack.records.stored_row import StoredRow
+from evaltrack.report.html.run_page import Around, SetPage, run_html, run_screen, sets_html
+from evaltrack.report.leaderboard import leaderboard_parts
 from evaltrack.report.run_json import read_summary
 from evaltrack.report.schemas.form import Mean
 from evaltrack.report.schemas.run import SummaryForm
+from evaltrack.report.sets import page_names
+from evaltrack.system.files import check_result_file, write_result_file
 from evaltrack.tracking.notes import accepted_words
-from evaltrack.tracking.reader import fetch_rows, fetch_summary, named_evaluation, named_evaluations, read_run_table
-from evaltrack.tracking.rows import rows_of_run
-from evaltrack.tracking.rows_reader import check_rows, count_rows, read_table, stored_rows
+from evaltrack.tracking.reader import (
+    checked_rows,
+    fetch_summary,
+    named_evaluation,
+    named_evaluations,
+    read_run_table,
+)
+from evaltrack.tracking.rows_reader import count_rows, read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 
 def report_html(
     run_id: str | None = None,
-    baseline_run_id: str | None = None,
     *,
-    baseline_file: str | os.PathLike[str] | None = None,
     experiment: str | None = None,
     tracking_uri: str | None = None,
     ui_url: str | None = None,
 ) -> str:
-    """Return the HTML page of a run, or of its comparison with a baseline under the default rules.
+    """Return the HTML page of a run.
 
     Args:
         run_id: MLflow run id, its beginning, or the run's name; None takes the newest finished evaluation.
-        baseline_run_id: MLflow run id to compare with.
-        baseline_file: A saved ``evaltrack run --output json`` to compare with.
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
         UsageError: there is no such run, or it is not evaltrack's.
-        InconclusiveError: the runs are not comparable, or one has not ended.
+        InconclusiveError: the run has not ended.
         TrackingError: the store is out of reach, or a run or its artifacts are gone.
     """
-    if baseline_run_id or baseline_file:
-        from evaltrack.api.compare_runs import compare_runs  # it can rerun questions, with all that a run needs
-
-        comparison = compare_runs(
-            run_id,
-            baseline_run_id,
-            baseline_file=baseline_file,
-            experiment=experiment,
-            log=False,
-            tracking_uri=tracking_uri,
-            ui_url=ui_url,
-        )
-        return comparison_html(comparison)
     store = connect_to_read(tracking_uri, ui_url)
-    run = choose_candidate(store, run_id, experiment)
-    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
-        rows = fetch_rows(store, run, Path(folder))
-        return run_page(run, stored, rows, around_run(store, run))
+    return _page(store, choose_candidate(store, run_id, experiment))
 
 
-def run_ids_of(runs: Iterable[str]) -> list[str]:
-    """Return the ids of the evaluations among the runs and below parent runs, each once.
-
-    Raises:
-        UsageError: there is no such run, or it is not evaltrack's.
-        TrackingError: the store is out of reach, or a run is deleted.
-    """
-    store = connect_to_read(None)
-    return list(dict.fromkeys(each.run_id for run in runs for each in named_evaluations(store, run)))
+def _page(store: Store, run: Run) -> str:
+    result = stored_result(store, run)
+    with checked_rows(store, run) as rows:
+        return run_page(store, run, result, rows)
 
 
-def around_run(store: Store, run: Run) -> Around:
-    """Return the data of a run that the store holds outside of its artifacts.
+def run_page(store: Store, run: Run, result: RunResult, rows: Path, back: str = "") -> str:
+    """Return the page of a run from its result and its downloaded rows.
+
+    The rows alone determine how many questions are listed. `back` is the address of the overview page, if any.
 
     Raises:
-        TrackingError: the store does not answer.
+        TrackingError: the store does not answer, or the rows are damaged.
     """
-    return Around(
-        name=run.name,
-        traces=run.traces,
-        trace_link=run.trace_link,
-        accepted=accepted_words(store, run.run_id),
-    )
-
-
-def run_page(run: Run, stored: SummaryForm, rows: Path, around: Around, back: str = "") -> str:
-    """Return the page of one run, from its summary and its downloaded rows.
-
-    The rows alone determine how many questions are listed.
-
-    Raises:
-        TrackingError: the rows are damaged.
-    """
-    with rows_of_run(run.run_id):
-        check_rows(rows, run.num_questions)
-        result = result_of(run, stored, partial(read_table, rows))
-        return run_html(result, partial(stored_rows, rows), replace(around, num_rows=count_rows(rows)), back)
+    result = replace(result, read_table=partial(read_table, rows))
+    accepted = accepted_words(store, run.run_id)
+    around = Around(run.name, run.traces, run.trace_link, accepted, num_rows=count_rows(rows))
+    return run_html(result, partial(stored_rows, rows), around, back)
 
 
 def stored_result(store: Store, run: Run) -> RunResult:
@@ -120,13 +91,6 @@ def stored_result(store: Store, run: Run) -> RunResult:
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
-    return result_of(run, stored, partial(read_run_table, store, run), store.serve_command)
-
-
-def result_of(
-    run: Run, stored: SummaryForm, read: Callable[[], Iterable[dict[str, Any]]], serve_command: str | None = None
-) -> RunResult:
-    """Return a run's result from its summary. `read` returns its rows."""
     return RunResult(
         run_id=run.run_id,
         experiment_id=stored.experiment_id,
@@ -144,8 +108,8 @@ def result_of(
         errors=(),
         missed=(),
         link=run.link,
-        serve_command=serve_command,
-        read_table=read,
+        serve_command=store.serve_command,
+        read_table=partial(read_run_table, store, run),
         settings=stored.settings,
         screen=run_screen,
     )
@@ -177,3 +141,92 @@ def load_run(run_id: str, *, tracking_uri: str | None = None, ui_url: str | None
     """
     store = connect_to_read(tracking_uri, ui_url)
     return stored_result(store, named_evaluation(store, run_id))
+
+
+# Several runs
+
+WORST = 5
+"""Questions of each set that are listed on the page of all runs."""
+
+
+def write_reports(
+    runs: Sequence[str],
+    output_file: str | os.PathLike[str],
+    *,
+    tracking_uri: str | None = None,
+    ui_url: str | None = None,
+) -> list[Path]:
+    """Write the page of a run. For several runs, write a page of all, and a page of each into a folder next to it.
+
+    Several runs of one golden set are compared: one table shows their metrics with paired intervals, another the
+    questions that each run passed.
+
+    Args:
+        runs: MLflow run ids, their beginnings, or names. A parent run, such as that of a sweep, adds its child runs.
+        output_file: The page, such as ``report.html``; those of several runs are in ``report/``.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+
+    Returns:
+        The files, the page of all runs first.
+
+    Raises:
+        UsageError: there is no such run, it is not evaltrack's, or a file cannot be written.
+        InconclusiveError: a run has not ended, or the disk is full or fails.
+        TrackingError: the store is out of reach, or a run or its artifacts are gone.
+    """
+    path = Path(output_file)
+    check_result_file(path)
+    store = connect_to_read(tracking_uri, ui_url)
+    evaluations = list({each.run_id: each for run in runs for each in named_evaluations(store, run)}.values())
+    for each in evaluations:
+        check_ended(each)
+    if len(evaluations) == 1:
+        write_result_file(path, [_page(store, evaluations[0])])
+        return [path]
+    if not evaluations:
+        raise UsageError("no run was named; name one, or several")
+    if path.suffix not in (".html", ".htm"):
+        raise UsageError(f"{path}: is not an .html file; name one; the runs' pages are written next to it")
+    check_result_file(path.with_suffix("") / "set.html")
+    names = page_names((each.signature.golden for each in evaluations), (each.run_id for each in evaluations))
+    pages = [_write_set(store, each, path, name) for each, name in zip(evaluations, names, strict=True)]
+    times = Counter(each.signature.golden for each in evaluations)
+    repeated = [golden for golden, number in times.items() if number > 1]
+    named = [
+        replace(page, name=each.name) if each.signature.golden in repeated else page
+        for page, each in zip(pages, evaluations, strict=True)
+    ]
+    boards = [_board(store, golden, pages, evaluations) for golden in repeated]
+    write_result_file(path, [sets_html(named, boards)])
+    return [path, *(path.with_suffix("") / f"{name}.html" for name in names)]
+
+
+def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[Run]) -> dict[str, Any]:
+    own = [pair for pair in zip(evaluations, pages, strict=True) if pair[0].signature.golden == golden]
+    names = Counter(each.name for each, _ in own)
+    lines = [
+        Line(each.name if names[each.name] == 1 else f"{each.name} {each.run_id[:8]}", [page.result])
+        for each, page in own
+    ]
+    return leaderboard_parts(leaderboard_of(store, lines), f"Runs of {golden}, compared")
+
+
+def _write_set(store: Store, run: Run, overview: Path, name: str) -> SetPage:
+    """Write the page of one run, with a link back to the page of all runs."""
+    folder = overview.with_suffix("")
+    result = stored_result(store, run)
+    with checked_rows(store, run) as rows:
+        page = run_page(store, run, result, rows, back=f"../{quote(overview.name)}")
+        write_result_file(folder / f"{name}.html", [page])
+        return SetPage(result, _worst(rows), f"{quote(folder.name)}/{quote(name)}.html")
+
+
+def _worst(rows: Path) -> list[StoredRow]:
+    """Return the worst questions: errors first, then failed ones by their lowest score."""
+    names = [score.name for score in HEADLINES if score.tells_result and score.higher_is_better]
+    missed = (row for row in stored_rows(rows, ["id", "passed", "error", *names]) if row.error or row.passed is False)
+    lowest = sorted(missed, key=lambda row: (not row.error, min(row.scores.values(), default=0.0), row.position))
+    ids = [row.id for row in lowest[:WORST]]
+    whole = {row.id: row for row in stored_rows(rows, None, ids)}
+    return [whole[key] for key in ids if key in whole]

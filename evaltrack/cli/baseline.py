@@ -52,12 +52,13 @@ def _warn(text: str) -> None:
 @OUTPUT
 def show(golden: str, experiment: str, output: str) -> None:
     """Show the baseline of the golden set GOLDEN (its name, as travel); exits 3 if its run is gone."""
-    from evaltrack.api.baselines import check_baseline, place_of, read_baseline
+    from evaltrack.api.baselines import check_rows, place_of, read_baseline
+    from evaltrack.tracking.baselines import baseline_run
 
     store, experiment_id = place_of(experiment)
     baseline = read_baseline(store, experiment_id, golden)
     _print([baseline], output)  # print it even if its run is gone
-    check_baseline(store, baseline)
+    check_rows(store, baseline_run(store, baseline))
 
 
 @baseline.command("list")
@@ -65,9 +66,10 @@ def show(golden: str, experiment: str, output: str) -> None:
 @OUTPUT
 def list_(experiment: str, output: str) -> None:
     """List the baselines of all golden sets."""
-    from evaltrack.api.baselines import list_baselines
+    from evaltrack.api.baselines import place_of
+    from evaltrack.tracking.baselines import list_baselines
 
-    _print(list_baselines(experiment=experiment), output)
+    _print(list_baselines(*place_of(experiment)), output)
 
 
 @baseline.command()
@@ -76,9 +78,11 @@ def list_(experiment: str, output: str) -> None:
 @OUTPUT
 def history(golden: str, experiment: str, output: str) -> None:
     """List the baselines of GOLDEN, the newest first."""
-    from evaltrack.api.baselines import baseline_history
+    from evaltrack.api.baselines import place_of
+    from evaltrack.golden.reader import golden_name
+    from evaltrack.tracking.baselines import baseline_history
 
-    _print(baseline_history(golden, experiment=experiment), output)
+    _print(baseline_history(*place_of(experiment), golden_name(golden)), output)
 
 
 @baseline.command()
@@ -86,11 +90,12 @@ def history(golden: str, experiment: str, output: str) -> None:
 @EXPERIMENT
 def clear(golden: str, experiment: str) -> None:
     """Remove the baseline of GOLDEN; the run is kept."""
-    from evaltrack.api.baselines import clear_baseline
+    from evaltrack.api.baselines import place_of
     from evaltrack.golden.reader import golden_name
+    from evaltrack.tracking.baselines import clear_baseline
 
-    clear_baseline(golden, experiment=experiment)
     golden = golden_name(golden)
+    clear_baseline(*place_of(experiment), golden)
     click.echo(f"the baseline of {golden} was cleared")
 
 

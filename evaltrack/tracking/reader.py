@@ -332,7 +332,7 @@ def read_rows(
     Raises:
         TrackingError: the run or its rows are missing, or they are damaged.
     """
-    with _checked_rows(store, run) as path:
+    with checked_rows(store, run) as path:
         yield from stored_rows(path, columns, ids)
 
 
@@ -342,12 +342,17 @@ def read_run_table(store: Store, run: Run) -> Iterator[dict[str, Any]]:
     Raises:
         TrackingError: the run or its rows are missing, or they are damaged.
     """
-    with _checked_rows(store, run) as path:
+    with checked_rows(store, run) as path:
         yield from read_table(path)
 
 
 @contextmanager
-def _checked_rows(store: Store, run: Run) -> Iterator[Path]:
+def checked_rows(store: Store, run: Run) -> Iterator[Path]:
+    """Yield the downloaded file of a run's rows, after a check of it as a whole; errors name the run.
+
+    Raises:
+        TrackingError: the run or its rows are missing, or they are damaged.
+    """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, rows_of_run(run.run_id):
         path = fetch_rows(store, run, Path(folder))
         check_rows(path, run.num_questions)

@@ -11,12 +11,12 @@ from typing import Any
 
 from mlflow.entities import Experiment, ExperimentTag, Metric, Run, RunData, RunInfo, RunTag
 
-from evaltrack.api.report_html import around_run, run_page, stored_result
+from evaltrack.api.report_html import run_page, stored_result
 from evaltrack.errors import EvaltrackError
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
 from evaltrack.records.run import Run as EvaltrackRun
-from evaltrack.report.run_json import read_summary, run_summary
+from evaltrack.report.run_json import run_summary
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
 from evaltrack.tracking.notes import Accepted, accepted_questions
 from evaltrack.tracking.reader import find_evaluation, newest_evaluation
@@ -103,12 +103,10 @@ def report(folder: Path, raw: bytes) -> None:
     """The summary of a run and its page, in a store with a stranger's tags."""
     artifacts = {SUMMARY: raw, ROWS: good_table()}
     store = planted_store(dict.fromkeys(TAGS, raw.decode("utf-8", "replace")) | GOOD, artifacts, raw)
-    stored_result(store, planted_run())
-    files = folder / SUMMARY, folder / ROWS
-    for file, content in zip(files, artifacts.values(), strict=True):
-        file.write_bytes(content)
-    stored, around = read_summary(files[0], RUN_ID), around_run(store, planted_run())
-    run_page(planted_run(), stored, files[1], around).encode()
+    result = stored_result(store, planted_run())
+    rows = folder / ROWS
+    rows.write_bytes(artifacts[ROWS])
+    run_page(store, planted_run(), result, rows).encode()
 
 
 GOOD = {"evaltrack.signature": SIGNATURE, "evaltrack.golden": "g"}

@@ -8,8 +8,9 @@ import mlflow
 import pytest
 
 from evaltrack import get_baseline, run_eval, set_baseline
-from evaltrack.api.baselines import baseline_history, clear_baseline, list_baselines
+from evaltrack.api.baselines import place_of
 from evaltrack.errors import TrackingError, UsageError
+from evaltrack.tracking.baselines import baseline_history, clear_baseline, list_baselines
 from tests.judging import scored_reply, serving
 
 
@@ -30,11 +31,11 @@ def test_a_baseline_is_set_read_and_cleared(store_uri: str, tmp_path: Path) -> N
     made = set_baseline(reason="first", tracking_uri=store_uri)
     assert (made.run_id, made.golden, made.reason) == (result.run_id, "few", "first")
     assert get_baseline(str(path), tracking_uri=store_uri) == made
-    assert list_baselines(tracking_uri=store_uri) == [made]
+    assert list_baselines(*place_of(None, store_uri)) == [made]
 
-    clear_baseline("few", tracking_uri=store_uri)
-    assert list_baselines(tracking_uri=store_uri) == []
-    assert baseline_history("few", tracking_uri=store_uri) == [made]
+    clear_baseline(*place_of(None, store_uri), "few")
+    assert list_baselines(*place_of(None, store_uri)) == []
+    assert baseline_history(*place_of(None, store_uri), "few") == [made]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_a_run_without_its_rows_is_no_baseline(store_uri: str, tmp_path: Path) -
     (folder / "per_question.parquet").write_bytes(b"garbage")
     with pytest.raises(TrackingError, match="was changed after the run"):
         set_baseline(result.run_id, tracking_uri=store_uri)
-    assert list_baselines(tracking_uri=store_uri) == []
+    assert list_baselines(*place_of(None, store_uri)) == []
     set_baseline(result.run_id, force=True, tracking_uri=store_uri)
     with pytest.raises(TrackingError, match="was changed after the run"):
         get_baseline("few", tracking_uri=store_uri)
@@ -73,4 +74,4 @@ def test_the_history_outlives_its_runs(store_uri: str, tmp_path: Path) -> None:
     run_eval(golden(tmp_path), target=lambda _: ["x"], judge="none", tracking_uri=store_uri, traces="off")
     made = set_baseline(tracking_uri=store_uri)
     mlflow.MlflowClient(store_uri).delete_run(made.run_id)
-    assert baseline_history("few", tracking_uri=store_uri) == [made]
+    assert baseline_history(*place_of(None, store_uri), "few") == [made]

@@ -15,6 +15,7 @@ from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.result import RunResult as Result
 from evaltrack.records import Question, Response, Source
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.run_json import run_json
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
@@ -255,37 +256,26 @@ def test_compare_logs_the_page_that_is_written_later(store_uri: str, runs: Kept)
     assert ["trace" in each["sides"][0] for each in page.questions[1:]] == [False, False]  # those have none
     assert [run.run_id in link for run, link in zip((first, second), page.data["traces"], strict=True)] == [True, True]
 
-    again = written(second.run_id, first.run_id, tracking_uri=store_uri)
-    assert (again.words, again.data) == (page.words, page.data)
-
 
 def _traces(uri: str, run: RunResult) -> list[Any]:
     mlflow.set_tracking_uri(uri)
     return list(mlflow.search_traces(locations=[run.experiment_id], run_id=run.run_id, return_type="list"))
 
 
-def test_a_report_of_a_comparison_records_nothing(kept: Kept) -> None:
-    def held() -> object:
-        run_id = kept.second.run_id
-        return kept.client.get_run(run_id).to_dictionary(), [each.path for each in kept.client.list_artifacts(run_id)]
-
-    before = held()
-    report_html(kept.second.run_id, kept.first.run_id, tracking_uri=kept.uri)
-    assert held() == before
-
-
 def test_a_saved_baseline_is_compared_too(kept: Kept, tmp_path: Path) -> None:
     first, second, store_uri = kept.first, kept.second, kept.uri
     path = tmp_path / "baseline <b>.json"
     path.write_text("".join(run_json(first)), encoding="utf-8")
-    page = written(second.run_id, baseline_file=path, tracking_uri=store_uri)
+    before = kept.client.get_run(second.run_id).to_dictionary()
+    page = Page(comparison_html(compare_runs(second.run_id, baseline_file=path, log=False, tracking_uri=store_uri)))
+    assert kept.client.get_run(second.run_id).to_dictionary() == before
     assert page.words.startswith("Regression: small")
     assert "second against baseline <b>.json" in page.words
     assert second.link in page.links
     assert ["trace" in side for side in page.questions[0]["sides"]] == [False, True]
     assert page.data["traces"][0] is None
     with pytest.raises(UsageError, match="name a baseline run or a baseline file, not both"):
-        report_html(second.run_id, first.run_id, baseline_file=path, tracking_uri=store_uri)
+        compare_runs(second.run_id, first.run_id, baseline_file=path, tracking_uri=store_uri)
 
 
 def test_what_people_accepted_stands_in_both_pages(store_uri: str, runs: Kept) -> None:
@@ -296,12 +286,9 @@ def test_what_people_accepted_stands_in_both_pages(store_uri: str, runs: Kept) -
     assert page.question("b")["note"] == said
     assert [each["group"] for each in page.questions] == ["fail", "pass", "pass"]
     compare_runs(second.run_id, first.run_id, tracking_uri=store_uri)
-    for page in (
-        logged(store_uri, second.run_id, "comparison.html"),
-        written(second.run_id, first.run_id, tracking_uri=store_uri),
-    ):
-        assert page.question("b")["note"] == said
-        assert page.question("b")["excused"] is True
+    page = logged(store_uri, second.run_id, "comparison.html")
+    assert page.question("b")["note"] == said
+    assert page.question("b")["excused"] is True
     assert "note" not in written(first.run_id, tracking_uri=store_uri).question("b")
 
 
@@ -333,7 +320,7 @@ def test_a_run_that_lacks_what_it_held_is_told(kept: Kept) -> None:
 
 def test_report_writes_a_page(here: Kept, capsys: pytest.CaptureFixture[str]) -> None:
     """To a file, over what is there, or to stdout; where and how large is said on stderr, and it ends with 0."""
-    first, second = here.first, here.second
+    second = here.second
     capsys.readouterr()
     Path("run.html").write_text("old")
     assert cli("report", second.run_id, "-o", "run.html") == 0
@@ -344,18 +331,6 @@ def test_report_writes_a_page(here: Kept, capsys: pytest.CaptureFixture[str]) ->
     assert cli("report", second.run_id, "-o", "-") == 0
     said = capsys.readouterr()
     assert (said.out, said.err) == (text, "")
-    assert cli("report", first.run_id, "--baseline-run", second.run_id, "-o", "drift.html") == 0
-    assert Page(Path("drift.html").read_text(encoding="utf-8")).words.startswith("No regression: small")
-    Path("saved.json").write_text("".join(run_json(first)), encoding="utf-8")
-    assert cli("report", second.run_id, "--baseline", "saved.json", "-o", "drift.html") == 0, "whatever the verdict"
-    assert Page(Path("drift.html").read_text(encoding="utf-8")).words.startswith("Regression: small")
-
-
-def test_compare_writes_the_same_page(here: Kept) -> None:
-    options = [here.second.run_id, "--baseline-run", here.first.run_id]
-    assert cli("compare", *options, "--no-log", "-o", "x.html", "-o", "x.json") == 1
-    assert cli("report", *options, "-o", "y.html") == 0
-    assert Path("x.html").read_bytes() == Path("y.html").read_bytes()
 
 
 @pytest.mark.parametrize(

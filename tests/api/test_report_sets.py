@@ -5,8 +5,7 @@ from pathlib import Path
 import mlflow
 import pytest
 
-from evaltrack.api.report_html import run_ids_of
-from evaltrack.api.report_sets import WORST, report_sets
+from evaltrack.api.report_html import WORST, write_reports
 from evaltrack.api.run_several import run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import InconclusiveError, UsageError
@@ -36,7 +35,7 @@ def sets(store_uri: str, tmp_path: Path) -> SetResults:
 
 
 def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Path) -> None:
-    overview, *pages = report_sets([sets.run_id], tmp_path / "out" / "all.html")
+    overview, *pages = write_reports([sets.run_id], tmp_path / "out" / "all.html")
     assert [path.relative_to(tmp_path / "out").as_posix() for path in pages] == ["all/i-a-b.html", "all/two.html"]
     page = Page(overview.read_text(encoding="utf-8"))
     assert {tag for tag, _ in page.elements} <= TAGS
@@ -61,9 +60,8 @@ def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Pat
 def test_runs_may_be_named_one_by_one(sets: SetResults, tmp_path: Path) -> None:
     again = run_sets([tmp_path / "two.jsonl"], target=target, judge="none", traces="off")
     runs = [sets.results[1].run_id, again.run_id, sets.results[1].run_id[:12]]
-    assert run_ids_of(runs) == [sets.results[1].run_id, again.results[0].run_id]
-    _, *pages = report_sets(runs, tmp_path / "all.html")
-    assert [path.name for path in pages] == [f"two-{run_id}.html" for run_id in run_ids_of(runs)]
+    _, *pages = write_reports(runs, tmp_path / "all.html")
+    assert [path.name for path in pages] == [f"two-{run_id}.html" for run_id in (runs[0], again.results[0].run_id)]
 
 
 def test_the_command_writes_what_there_is(sets: SetResults, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,9 +73,8 @@ def test_the_command_writes_what_there_is(sets: SetResults, tmp_path: Path, caps
     assert _run(["report", "-o", str(output)]) == 2
     assert f"parent run {sets.run_id}" in capsys.readouterr().err
     for options, words in (
-        (["-o", "-"], "the pages of several runs are several files"),
-        (["-o", "x.html", "--baseline", "b.json"], "--baseline needs a single comparison"),
-        (["-o", "x.html", "--baseline-run", "b"], "--baseline-run needs a single comparison"),
+        (["-o", "-"], "is the parent of several evaluations"),
+        (["other", "-o", "-"], "the pages of several runs are several files"),
         (["-o", "folder"], "is not an .html file"),
     ):
         assert _run(["report", sets.run_id, *options]) == 2
@@ -87,16 +84,16 @@ def test_the_command_writes_what_there_is(sets: SetResults, tmp_path: Path, caps
 def test_what_cannot_be_shown_is_an_error(sets: SetResults, tmp_path: Path) -> None:
     client = mlflow.MlflowClient()
     with pytest.raises(UsageError, match="no run was named"):
-        report_sets([], tmp_path / "all.html")
+        write_reports([], tmp_path / "all.html")
     empty = client.create_run("0", tags={KIND_TAG: "golden sets"})
     with pytest.raises(UsageError, match="has no finished evaluation"):
-        report_sets([empty.info.run_id], tmp_path / "all.html")
+        write_reports([empty.info.run_id], tmp_path / "all.html")
     (tmp_path / "all").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
-        report_sets([sets.run_id], tmp_path / "all.html")
+        write_reports([sets.run_id], tmp_path / "all.html")
     client.update_run(sets.results[0].run_id, status="RUNNING")
     with pytest.raises(InconclusiveError, match="is still RUNNING"):
-        report_sets([sets.run_id], tmp_path / "all.html")
+        write_reports([sets.run_id], tmp_path / "all.html")
 
 
 def test_sets_of_which_nothing_was_measured(store_uri: str, tmp_path: Path) -> None:
@@ -106,7 +103,7 @@ def test_sets_of_which_nothing_was_measured(store_uri: str, tmp_path: Path) -> N
         raise ValueError(question)
 
     made = run_sets([write(tmp_path, name) for name in ("one", "two")], target=down, judge="none", traces="off")
-    overview, *_ = report_sets([made.run_id], tmp_path / "all.html")
+    overview, *_ = write_reports([made.run_id], tmp_path / "all.html")
     words = " ".join(Page(overview.read_text(encoding="utf-8")).text.split())
     assert "Nothing could be measured in 2 golden sets" in words
     assert "one FAILED" in words

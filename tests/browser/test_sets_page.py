@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.api.report_sets import report_sets
+from evaltrack.api.report_html import write_reports
 from evaltrack.api.run_several import run_sets
 from tests.api.test_run_several import write
 
@@ -24,7 +24,7 @@ def overview(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> 
         with own_places(folder):
             paths = [write(folder, name, questions=4) for name in ("one", "two")]
             made = run_sets(paths, target=lambda question: ["one1"], judge="none", traces="off", tracking_uri=uri)
-            return report_sets([made.run_id], folder / "all.html", tracking_uri=uri)[0]
+            return write_reports([made.run_id], folder / "all.html", tracking_uri=uri)[0]
 
     return apart(make)
 

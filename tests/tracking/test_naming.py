@@ -9,6 +9,7 @@ import pytest
 from evaltrack import compare_runs, report_html, run_eval
 from evaltrack.cli import main
 from evaltrack.errors import TrackingError, UsageError
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.tracking.reader import LISTED, resolve_run
 from evaltrack.tracking.store import Store, connect
 from tests.api.test_evaluate import golden
@@ -89,7 +90,7 @@ def test_every_command_takes_a_prefix_or_a_name(
     was = run_eval(path, target=good, tracking_uri=store.uri, run_name="before", traces="off").run_id
     now = run_eval(path, target=worse, tracking_uri=store.uri, run_name="after", traces="off").run_id
     assert code("compare", now[:10], "--baseline-run", "before", "--no-log") == 1
-    assert code("report", "after", "--baseline-run", was[:10], "-o", str(tmp_path / "page.html")) == 0
+    assert code("report", "after", was[:10], "-o", str(tmp_path / "page.html")) == 0
     assert code("baseline", "set", "before") == 0
     assert f"run {was} is the baseline" in capsys.readouterr().out
     wrong = (
@@ -116,7 +117,7 @@ def test_no_link_is_guessed(store: Store, tmp_path: Path, monkeypatch: pytest.Mo
     assert (was.link, was.serve_command) == (None, "evaltrack ui")
     plain = compare_runs(now.run_id, was.run_id, tracking_uri=store.uri)
     assert (plain.compare_link, plain.candidate.link, plain.baseline.trace_link) == (None, None, None)
-    assert "127.0.0.1" not in report_html(now.run_id, was.run_id, tracking_uri=store.uri)
+    assert "127.0.0.1" not in comparison_html(plain)
 
     described = store.client.get_run(now.run_id).data.tags["mlflow.note.content"]
     relative = f"#/experiments/0/evaluation-runs?selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
