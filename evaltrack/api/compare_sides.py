@@ -17,9 +17,11 @@ from pydantic import BaseModel, ConfigDict
 from evaltrack.compare.pairing import ALWAYS, GROUP_METRICS, LIGHT_COLUMNS, SECONDS, Side, numbers, side_frame
 from evaltrack.errors import Guide, TrackingError, UsageError, listed, printable
 from evaltrack.metrics.catalogue import BY_METRIC, own_scores_of
+from evaltrack.metrics.measure import NO_OVERALL, passes
 from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.records.base import Count
+from evaltrack.records.row import Tally
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import PRINTS, StoredRow, compared_columns
 from evaltrack.report.run_json import RUN_SCHEMA
@@ -231,11 +233,26 @@ def _pack(row: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _check_rows(rows: Sequence[StoredRow], run: Run) -> None:
-    """Refuse repeated rows, and rows of another golden set."""
+    """Refuse repeated rows, rows whose `passed` contradicts their scores, and rows of another golden set."""
     times = Counter(row.id for row in rows)
     problems = [f"`{key}` is there {number} times" for key, number in times.items() if number > 1]
+    problems += [
+        f"`{row.id}`: `passed` is {json.dumps(row.passed)}, and by its scores {json.dumps(due)}"
+        for row in rows
+        if row.passed != (due := _passed(row, run))
+    ]
     lines = "".join(f"{row.id}\t{row.digest}\n" for row in sorted(rows, key=lambda row: row.position))
     if not problems and sha256(lines.encode()).hexdigest() != run.signature.golden_digest:
         problems.append("its questions are not those of the golden set that it names (`golden_digest`)")
     if problems:
         raise DamagedError(listed(list(map(printable, problems))))
+
+
+def _passed(row: StoredRow, run: Run) -> bool | None:
+    """Return True if a row passes by its scores or trials; None if something was not measured."""
+    if row.trials is not None:
+        return Tally(trials=int(run.settings["trials"]), measured=row.trials, passed=row.passes or 0).majority
+    if row.error or NO_OVERALL in (row.unmeasured or ""):
+        return None
+    empty = row.answer is not None and not row.answer.strip()
+    return passes(row.scores, run.signature.pass_threshold, negative=row.negative, empty=empty)
