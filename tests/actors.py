@@ -24,7 +24,7 @@ def evaluator(target: Target | Callable[[Question, int], Awaitable[Response]], *
 
 def evaluated(asked: Iterable[Question], target: Any, **settings: Any) -> AsyncGenerator[Row]:
     own = {name: settings.pop(name) for name in ("trials", "memory", "stop", "concurrency") if name in settings}
-    return evaluate(asked, evaluator(target, **settings), **own)
+    return evaluate(asked, evaluator(target, **settings).row, **own)
 
 
 def asked(target: Target, question: Question | str = "Why?", k: int = 5, *, close: bool = False) -> Response:

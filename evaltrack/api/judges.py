@@ -235,7 +235,7 @@ def _ask(
 
     def judging() -> AsyncGenerator[Row]:
         trials = range(first, first + times)
-        return evaluate(map(question_of, rows), evaluator, trials=trials, concurrency=settings.concurrency)
+        return evaluate(map(question_of, rows), evaluator.row, trials=trials, concurrency=settings.concurrency)
 
     take_all(judging, take, judges)
     return rows_by_id, ledger.usage["judge"].total_tokens

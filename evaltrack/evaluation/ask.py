@@ -91,7 +91,7 @@ class Evaluator:
     count: Counter | None = None
     timeout: float = TIMEOUT
     judge_timeout: float = JUDGE_TIMEOUT
-    redactor: Redactor | None = None
+    redactor: Redactor = field(default_factory=Redactor)
     scorers: Sequence[Scorer] = ()
 
     @property
@@ -108,7 +108,7 @@ class Evaluator:
         if outcome.seconds is not None:
             fields["seconds"] = outcome.seconds
         is_long = _is_long(outcome)
-        shown = await _aside(is_long, self.redactor.response, outcome) if self.redactor else outcome
+        shown = await _aside(is_long, self.redactor.response, outcome)
         measured = await self._judged(question, outcome, shown, trial, is_long=is_long)
         return Row.model_construct(**fields, response=shown, **measured)
 
@@ -156,7 +156,7 @@ class Evaluator:
         if isinstance(outcome, Failure):
             several = len(self.judges) > 1
             return failure(outcome.kind, f"{judge.name}: {outcome.message}", outcome.usage) if several else outcome
-        return self.redactor.verdict(outcome) if self.redactor else outcome
+        return self.redactor.verdict(outcome)
 
     async def _scored(self, scorer: Scorer, question: Question, response: Response) -> OwnValues:
         """Return the values of the user's own scores; an error becomes a reason in the row, not a failure."""
@@ -164,11 +164,8 @@ class Evaluator:
         if isinstance(outcome, Failure):
             reasons = {score.name: outcome.message[:REASON_LIMIT] for score in scorer.declared}
             return OwnValues(reasons=reasons, usage=outcome.usage)
-        texts = {name: self.redactor.text(why) if self.redactor else why for name, why in outcome.reasons.items()}
-        reasons = {name: failure("judge_error", why).message[:REASON_LIMIT] for name, why in texts.items()}
-        verdicts = dict(outcome.verdicts)
-        if self.redactor:
-            verdicts = {name: self.redactor.verdict(verdict) for name, verdict in verdicts.items()}
+        reasons = {name: valid_text(self.redactor.text(why))[:REASON_LIMIT] for name, why in outcome.reasons.items()}
+        verdicts = {name: self.redactor.verdict(verdict) for name, verdict in outcome.verdicts.items()}
         return outcome.model_copy(update={"reasons": reasons, "verdicts": verdicts})
 
     async def _of_judge(self, ask: Callable[[], Awaitable[Outcome]]) -> Outcome | Failure:
@@ -207,14 +204,13 @@ class Evaluator:
             joint = " " if problem.startswith(("is ", "has ", "holds ")) else ": "
             what = f"what the target returned{joint}{problem}"
             return self._failure("target_invalid", what, trace=trace_of(outcome))
-        clean = self.redactor.text if self.redactor else str  # before it is cut
         text = traceback_of(outcome)
-        traceback = valid_text(clean(text))[-TRACEBACK_LIMIT:] if text else None
+        traceback = valid_text(self.redactor.text(text))[-TRACEBACK_LIMIT:] if text else None
         told = {"traceback": traceback, "trace": trace_of(outcome)}
         return self._failure("target_error", described(outcome), usage_of(outcome), **told)
 
     def _failure(self, kind: FailureKind, message: str, usage: Usage | None = None, **more: Any) -> Failure:
-        return failure(kind, self.redactor.text(message) if self.redactor else message, usage, **more)
+        return failure(kind, self.redactor.text(message), usage, **more)
 
 
 def _own(own_values: Sequence[OwnValues], measured: Measured) -> dict[str, Any]:

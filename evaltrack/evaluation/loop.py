@@ -1,8 +1,7 @@
 """Runs the evaluation loop: asks the target every question, scores the response, yields a row.
 
-The loop uses neither files nor MLflow; with a `Memory` each row is stored before it is yielded. A failure is stored in
-its row. Only an error of evaltrack itself, a changed golden set or Ctrl-C ends the loop early, and then all tasks are
-cancelled.
+The loop does not use MLflow. With a `Journal` each row is stored before it is yielded. A failure is stored in its row.
+Only an error of evaltrack itself, a changed golden set or Ctrl-C ends the loop early, and then all tasks are cancelled.
 
 Several trials of a question are merged into one row. A score is its mean over the trials that measured it, and so is
 the share of passed trials. A question passes if more than half of its measured trials passed. It is not measured if at
@@ -16,11 +15,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
+from evaltrack.evaluation.journal import Journal
 from evaltrack.metrics.catalogue import OF_TRIALS
 from evaltrack.records import Closable, Question, Row, Tally, Tokens
 
@@ -34,32 +34,16 @@ STOP_SECONDS = 5.0
 """Seconds that questions in flight may take to stop."""
 
 
-class Memory(Protocol):
-    """A store of finished rows, which are not made again: the journal."""
-
-    def recall(self, question: Question, trial: int, /) -> Row | None:
-        """Return the finished row of this trial; None if the question must be asked."""
-        ...
-
-    def keep(self, rows: Sequence[Row], /) -> None:
-        """Store rows durably, all or none."""
-        ...
-
-
-class RowMaker(Protocol):
-    """Makes the row of one trial of a question: an `Evaluator`."""
-
-    def row(self, position: int, question: Question, trial: int) -> Coroutine[Any, Any, Row]:
-        """Return the row; it also holds any failure."""
-        ...
+MakeRow = Callable[[int, Question, int], Awaitable[Row]]
+"""Returns the row of one trial of a question, which also holds any failure: the method `row` of an `Evaluator`."""
 
 
 async def evaluate(
     questions: Iterable[Question],
-    evaluator: RowMaker,
+    make_row: MakeRow,
     *,
     trials: Sequence[int] = (1,),
-    memory: Memory | None = None,
+    memory: Journal | None = None,
     stop: Callable[[], bool] = lambda: False,
     concurrency: int = CONCURRENCY,
 ) -> AsyncGenerator[Row]:
@@ -71,7 +55,7 @@ async def evaluate(
     is started, and those in flight are finished. Closing the generator cancels them.
     """
     numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
-    loop = _Loop(evaluator, memory, stop, numbered)
+    loop = _Loop(make_row, memory, stop, numbered)
     finished = asyncio.Queue[Row | None](concurrency)
     workers = [asyncio.create_task(loop.work(finished)) for _ in range(concurrency)]
 
@@ -96,8 +80,8 @@ async def evaluate(
 class _Loop:
     """The state that the workers share: the questions still to ask, and the rows not yet stored."""
 
-    evaluator: RowMaker
-    memory: Memory | None
+    make_row: MakeRow
+    memory: Journal | None
     stop: Callable[[], bool]
     numbered: Iterator[Numbered]
     unsaved: list[Row] = field(default_factory=list)
@@ -118,7 +102,7 @@ class _Loop:
         earlier = self.memory.recall(question, trial) if self.memory else None
         if earlier is not None:  # with the current position and labels of its question
             return earlier.model_copy(update={"position": position, "question": question})
-        row = await self.evaluator.row(position, question, trial)
+        row = await self.make_row(position, question, trial)
         if self.memory:
             await self._keep(row)
         return row

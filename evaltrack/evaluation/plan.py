@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from evaltrack import __version__
 from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.ask import Evaluator, counter
-from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
+from evaltrack.evaluation.journal import Journal
+from evaltrack.evaluation.loop import close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
@@ -330,7 +331,7 @@ class Plan(Opened):
         *,
         questions: Iterable[Question] | None = None,
         trials: Sequence[int] | None = None,
-        memory: Memory | None = None,
+        memory: Journal | None = None,
         stop: Callable[[], bool] = lambda: False,
         runner: asyncio.Runner | None = None,
     ) -> None:
@@ -347,8 +348,8 @@ class Plan(Opened):
         def rows() -> AsyncGenerator[Row]:
             evaluator = self.evaluator(settings)
             row_memory, most = None if evaluator.answers_at_once else memory, settings.concurrency
-            maker = self.workers or evaluator
-            return evaluate(selected, maker, trials=rounds, memory=row_memory, stop=stop, concurrency=most)
+            make_row = (self.workers or evaluator).row
+            return evaluate(selected, make_row, trials=rounds, memory=row_memory, stop=stop, concurrency=most)
 
         take_all(rows, take, self.closables, runner)
 

@@ -21,9 +21,6 @@ SHOWN = 3
 ENOUGH = 10
 """Number of questions after which a warning about misses or unmeasured retrieval is given."""
 
-ABOVE_ONE = "less than or equal to 1"
-"""Part of the error about a refused score."""
-
 REASON = 200
 """Maximum characters of a reason in a text."""
 
@@ -48,23 +45,21 @@ class RunWarnings:
     def __init__(
         self, k: int, own_names: Sequence[str], warn: Callable[[str], object], *, of_failed: bool = False
     ) -> None:
-        self._trials = FailedTrials()
+        self._failed_trials = FailedTrials()
         self._all = (
-            self._trials,
+            self._failed_trials,
             NothingExpected(warn, of_failed=of_failed),
             ImpossibleGrades(),
             SmallK(k),
             UnmeasuredRetrieval(warn),
             NearIds(),
             UnreadFailures(),
-            ReplacedText(),
-            OffScale(),
             UnmeasuredScores(own_names),
         )
 
     def add_trial(self, row: Row) -> None:
         """Add one trial of a question."""
-        self._trials.add_trial(row)
+        self._failed_trials.add_trial(row)
 
     def add(self, row: Row) -> None:
         """Add one finished question, after its trials."""
@@ -76,26 +71,45 @@ class RunWarnings:
         return [text for each in self._all for text in each.texts()]
 
 
-class _Names:
-    """Counts questions, and holds the names of the first ones."""
+class QuestionWarning:
+    """Counts the questions with a problem. Its text names the first questions and shows the first problem."""
 
     def __init__(self) -> None:
         self.number = 0
+        self.example = ""
         self._first: list[str] = []
 
-    def add(self, name: str) -> None:
-        self.number += 1
-        self._first += [shown_text(name)] * (len(self._first) < SHOWN)
+    def add(self, row: Row) -> None:
+        """Add one finished question."""
+        if problem := self.problem(row):
+            self.number += 1
+            self.example = self.example or problem
+            self._first += [shown_text(row.question.id)] * (len(self._first) < SHOWN)
 
-    def __str__(self) -> str:
-        return first_of(self._first, SHOWN, self.number)
+    def texts(self) -> Iterator[str]:
+        """Yield the warning if a question has the problem."""
+        if self.number:
+            yield self.text()
+
+    def named(self, noun: str = "question") -> str:
+        """Return the number of the questions and the first ids: ``2 questions (1, 2)``."""
+        return f"{count(self.number, noun)} ({first_of(self._first, SHOWN, self.number)})"
+
+    def problem(self, row: Row) -> str:
+        """Return the problem of a question; empty if it has none."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """Return the warning."""
+        raise NotImplementedError
 
 
-class FailedTrials:
+class FailedTrials(QuestionWarning):
     """Warns if some trials of a question failed and the others measure it."""
 
     def __init__(self) -> None:
-        self._number, self._questions, self._error = 0, _Names(), ""
+        super().__init__()
+        self._number = 0
         self._of_open_questions: dict[int, str] = {}
 
     def add_trial(self, row: Row) -> None:
@@ -104,28 +118,21 @@ class FailedTrials:
             self._number += 1
             self._of_open_questions.setdefault(row.position, str(row.failure))
 
-    def add(self, row: Row) -> None:
-        """Add one finished question, after its trials."""
+    def problem(self, row: Row) -> str:
+        """Return the error of the first failed trial."""
         error = self._of_open_questions.pop(row.position, "")
-        if error and row.passed is not None:
-            self._error = self._error or error
-            self._questions.add(row.question.id)
+        return error if row.passed is not None else ""
 
-    def texts(self) -> Iterator[str]:
-        """Yield the number of failed trials, the first error, and the questions."""
-        if number := self._questions.number:
-            those = (
-                f"{count(number, 'question')} ({self._questions}) {verb(number, 'is', 'are')} measured by the others"
-            )
-            yield f"{count(self._number, 'trial')} failed ({shown_text(self._error)[:REASON]}); {those}"
+    def text(self) -> str:
+        """Return the number of failed trials, the first error, and the questions."""
+        those = f"{self.named()} {verb(self.number, 'is', 'are')} measured by the others"
+        return f"{count(self._number, 'trial')} failed ({shown_text(self.example)[:REASON]}); {those}"
 
 
 class NothingExpected:
     """Warns if no expected source is ever returned: ids have another form, or texts are from another corpus.
 
-    The warning is given as soon as enough questions are measured. Questions `of_failed` all failed before, so there is
-    no
-    warning about them.
+    The warning is given as soon as enough questions are measured; questions `of_failed` all failed before.
     """
 
     LONGEST = 60
@@ -143,8 +150,7 @@ class NothingExpected:
         by_name = row.finds is None
         self._came_back = not relevant_keys(row.question).isdisjoint(keys) if by_name else any(row.finds or ())
         self._measured += 1
-        if not self._example:
-            self._example = self._example_of(row, keys)
+        self._example = self._example or self._example_of(row, keys)
         if self._measured == ENOUGH:
             for text in self.texts():
                 self._warn(text)
@@ -168,89 +174,73 @@ class NothingExpected:
         self._is_quoted = bool(quotes)
         if quotes:
             sources = (row.response.sources if row.response else None) or ()
-            text = next((source.text for source in sources if source.text), "")
-            return f"expected {self._quoted(quotes[0])}, returned e.g. {self._quoted(text)}" if text else ""
-        named = next((key for key in keys if not key.startswith("\0")), "")
-        expected, returned = told_apart(min(row.expected or ()), named)
-        return f"expected {self._short(expected)}, returned e.g. {self._short(returned)}" if named else ""
-
-    def _quoted(self, text: str) -> str:
-        return f"“{self._short(' '.join(text.split()))}”"
-
-    def _short(self, text: str) -> str:
-        return cut(text, self.LONGEST)
+            texts = [quotes[0], next((source.text for source in sources if source.text), "")]
+            expected, returned = (f"“{cut(' '.join(text.split()), self.LONGEST)}”" if text else "" for text in texts)
+        else:
+            named = next((key for key in keys if not key.startswith("\0")), "")
+            names = told_apart(min(row.expected or ()), named) if named else ("", "")
+            expected, returned = (cut(name, self.LONGEST) for name in names)
+        return f"expected {expected}, returned e.g. {returned}" if returned else ""
 
 
-class NearIds:
+class NearIds(QuestionWarning):
     """Warns if a missed id and a returned one differ only in spelling or blanks."""
 
-    def __init__(self) -> None:
-        self._questions, self._example = _Names(), ""
-
-    def add(self, row: Row) -> None:
-        """Add one finished question."""
+    def problem(self, row: Row) -> str:
+        """Return a missed id and the returned one."""
         if row.response is None or row.finds is not None or "hit" not in row.scores or row.scores["recall_at_k"] == 1:
-            return
+            return ""
         keys = source_keys(row.question, row.response.sources or ())
         forms = {plain_form(key): key for key in keys}
         for key in relevant_keys(row.question).difference(keys):
             if other := forms.get(plain_form(key)):
-                self._example = self._example or "expected {}, returned {}".format(*told_apart(key, other))
-                self._questions.add(row.question.id)
-                return
+                return "expected {}, returned {}".format(*told_apart(key, other))
+        return ""
 
-    def texts(self) -> Iterator[str]:
-        """Yield the questions, and the two ids of one of them."""
-        if number := self._questions.number:
-            those = f"{count(number, 'question')} ({self._questions})"
-            what = f"{verb(number, 'misses', 'miss')} an id that differs from a returned one only in form or spaces"
-            yield f"{those} {what}: {self._example}. {Guide.IDS.reference}"
+    def text(self) -> str:
+        """Return the questions, and the two ids of one of them."""
+        what = f"{verb(self.number, 'misses', 'miss')} an id that differs from a returned one only in form or spaces"
+        return f"{self.named()} {what}: {self.example}. {Guide.IDS.reference}"
 
 
-class UnreadFailures:
+class UnreadFailures(QuestionWarning):
     """Warns if empty responses have fields that are not read, which may hold an error of the target."""
 
     def __init__(self) -> None:
-        self._questions, self._names = _Names(), dict[str, None]()
+        super().__init__()
+        self._names = dict[str, None]()
 
-    def add(self, row: Row) -> None:
-        """Add one finished question."""
+    def problem(self, row: Row) -> str:
+        """Return the first unread field of an empty response."""
         response = row.response
         if response is None or response.abstained or response.tool_calls or response.sources:
-            return
-        if response.unread and not (response.answer or "").strip():
-            self._questions.add(row.question.id)
-            self._names |= dict.fromkeys(response.unread)
+            return ""
+        if not response.unread or (response.answer or "").strip():
+            return ""
+        self._names |= dict.fromkeys(response.unread)
+        return next(iter(response.unread))
 
-    def texts(self) -> Iterator[str]:
-        """Yield the questions, the fields, and the setting that reads one."""
-        if number := self._questions.number:
-            names = list(self._names)
-            fields = shown_text(first_of(names, SHOWN))
-            empty = f"{count(number, 'response')} ({self._questions}) {verb(number, 'is', 'are')} empty but for fields"
-            telling = next((name for name in names if TELLING.search(name)), names[0])
-            cure = f"where these say that the target failed, return `error` or set `target_error={shown_text(telling)}`"
-            yield f"{empty} that are not read: {fields}; {cure}"
+    def text(self) -> str:
+        """Return the questions, the fields, and the setting that reads one."""
+        names = list(self._names)
+        empty = f"{self.named('response')} {verb(self.number, 'is', 'are')} empty but for fields that are not read"
+        telling = shown_text(next((name for name in names if TELLING.search(name)), names[0]))
+        cure = f"where these say that the target failed, return `error` or set `target_error={telling}`"
+        return f"{empty}: {shown_text(first_of(names, SHOWN))}; {cure}"
 
 
-class ImpossibleGrades:
-    """Warns if a recorded verdict has a grade that its own counts do not allow."""
+class ImpossibleGrades(QuestionWarning):
+    """Warns if a recorded verdict has a grade that its own counts do not allow; an LLM is retried instead."""
 
-    def __init__(self) -> None:
-        self._verdicts = _Names()
+    def problem(self, row: Row) -> str:
+        """Return the grades and counts that contradict each other."""
+        observed = [verdict.observed for verdict in row.verdicts if verdict.observed is not None]
+        return "; ".join(words for each in observed for words in misfits(each))
 
-    def add(self, row: Row) -> None:
-        """Add one finished question; such verdicts are recorded ones, as an LLM is retried."""
-        for verdict in row.verdicts:
-            words = "; ".join(misfits(verdict.observed)) if verdict.observed is not None else ""
-            if words:
-                self._verdicts.add(f"{row.question.id[:80]} ({words})")
-
-    def texts(self) -> Iterator[str]:
-        """Yield the number of verdicts, and the problem of the first."""
-        if number := self._verdicts.number:
-            verdicts = f"{count(number, 'verdict')} {verb(number, 'gives', 'give')} a grade"
-            yield f"{verdicts} that its own count does not allow; the grade is kept: {self._verdicts}"
+    def text(self) -> str:
+        """Return the questions, and the problem of the first."""
+        those = f"the verdicts of {self.named()} hold grades that their own counts do not allow, and are kept"
+        return f"{those}: {self.example}"
 
 
 class SmallK:
@@ -272,47 +262,6 @@ class SmallK:
             what = f"{count(number, 'question')} {verb(number, 'expects', 'expect')} more than k = {self._k} sources"
             cure = f"so recall cannot reach 1; use `k={self._most}`"
             yield f"{what}, {cure}. {Guide.RECALL.reference}"
-
-
-class ReplacedText:
-    """Warns if an answer or a source holds the replacement character, which replaces invalid text."""
-
-    def __init__(self) -> None:
-        self._questions = _Names()
-
-    def add(self, row: Row) -> None:
-        """Add one finished question."""
-        if response := row.response:
-            texts = (response.answer, *(text for each in response.sources or () for text in (each.title, each.text)))
-            if any("\N{REPLACEMENT CHARACTER}" in text for text in texts if text):
-                self._questions.add(row.question.id)
-
-    def texts(self) -> Iterator[str]:
-        """Yield the questions, and the causes of such text."""
-        if number := self._questions.number:
-            what = "invalid text, shown as \N{REPLACEMENT CHARACTER}: NUL, half of an emoji, a wrong encoding"
-            yield f"{count(number, 'question')} ({self._questions}) returned {what}"
-
-
-class OffScale:
-    """Warns if a judge gives refused scores above 1 and also scores of 1: on a scale from 1 that is the worst."""
-
-    def __init__(self) -> None:
-        self._refused, self._ones = _Names(), 0
-
-    def add(self, row: Row) -> None:
-        """Add one finished question."""
-        if row.failure is not None and ABOVE_ONE in row.failure.message:
-            self._refused.add(row.question.id)
-        self._ones += any(verdict.overall_score == 1 for verdict in row.verdicts)
-
-    def texts(self) -> Iterator[str]:
-        """Yield the questions, and the scale to ask the judge for."""
-        if (number := self._refused.number) and self._ones:
-            what = (
-                f"the judge gave {count(number, 'question')} ({self._refused}) a score above 1, and {self._ones:,} a 1"
-            )
-            yield f"{what}; if it grades from 1 upwards, these are its worst and count as its best: ask it for 0 to 1"
 
 
 class UnmeasuredRetrieval:

@@ -116,8 +116,9 @@ def test_verdicts_from_a_file_count_as_they_are_and_the_run_says_which_contradic
     target = f"recorded:{RESPONSES / 'strong.jsonl'}"
     asked = {"rubric": "reasoning", "tracking_uri": store_uri, "traces": "off"}
     made = run_eval(SHOWCASE, target=target, judge=f"recorded:{verdicts}", **asked)  # type: ignore[arg-type]
-    named = ", ".join(f"{row['id']} (h_count is 8, but with 1 hypothesis it is below 5)" for row in rows[:3])
-    said = f"4 verdicts give a grade that its own count does not allow; the grade is kept: {named}, …"
+    named = ", ".join(row["id"] for row in rows[:3])
+    said = f"the verdicts of 4 questions ({named}, …) hold grades that their own counts do not allow, and are kept: "
+    said += "h_count is 8, but with 1 hypothesis it is below 5"
     assert said in made.notes
     assert made.totals["num_errors"] == 0
     assert made.rows[0]["h_count"] == 8
