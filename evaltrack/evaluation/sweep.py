@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, ValidationError
+from pydantic_core import ErrorDetails
 
 from evaltrack import __version__
 from evaltrack.errors import GoldenError, UsageError
@@ -34,7 +35,7 @@ from evaltrack.metrics.catalogue import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
 from evaltrack.records.base import Text
-from evaltrack.records.config import did_you_mean
+from evaltrack.records.finding_words import finding_words
 from evaltrack.records.run import MAX_K
 
 MAX_BYTES = 1 << 20
@@ -120,7 +121,8 @@ def read_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
     try:
         sweep = SweepFile.model_validate(values)
     except ValidationError as error:
-        problems = list(dict.fromkeys(_words(each) for each in error.errors(include_url=False)))
+        of_places = map(_problem, reversed(error.errors(include_url=False)))  # the first of each place counts
+        problems = list(dict(of_places).values())[::-1]
     problems += _of_table("settings", raw.get("settings"))
     for number, target in enumerate(_as_list(raw.get("targets"))):
         if isinstance(target, Mapping):
@@ -141,28 +143,14 @@ def _content(path: Path) -> Any:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _words(error: Any) -> str:
-    """Return one problem of a field, with its fix."""
+def _problem(error: ErrorDetails) -> tuple[str, str]:
+    """Return the place of a wrong field, and the problem with its fix."""
+    known = SweepFile.model_fields if len(error["loc"]) == 1 else SweepTarget.model_fields
     fields = {*SweepFile.model_fields, *SweepTarget.model_fields}
-    first, name = str(error["loc"][0])[:80], str(error["loc"][-1])[:80]
-    place = ".".join(str(each) for each in error["loc"] if isinstance(each, int) or each in fields)
-    if error["type"] == "missing":
-        return f"`{place}` is missing; write it"
-    if error["type"] == "extra_forbidden":
-        known = SweepFile.model_fields if len(error["loc"]) == 1 else SweepTarget.model_fields
-        return f"there is no field `{shown_text(name)}`; {did_you_mean(name, known)}"
-    shown = shown_text(json.dumps(error["input"], default=str)[:80])
-    return f"`{shown_text(place or first)}` is {shown}; {_CURES.get(first, 'write a text')}"
-
-
-_CURES = {
-    "targets": "write targets as of `evaltrack run -t`, or tables of `target`, `name` and `settings`",
-    "k": f"write a whole number from 1 to {MAX_K:,}, or a list of such",
-    "seeds": "write a list of whole numbers",
-    "settings": "write a table of settings, each with a value or a list of values",
-    "reference": "write best or first",
-    "golden": "write the path of a golden set",
-}
+    is_unknown = error["type"] == "extra_forbidden"
+    place = tuple(each for each in error["loc"] if is_unknown or isinstance(each, int) or each in fields)
+    error["loc"] = place  # without pydantic's names of the alternatives
+    return str(place), shown_text(finding_words(error, tuple(known)))
 
 
 def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[str]:
@@ -171,8 +159,6 @@ def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[st
         place = f"`{where}.{shown_text(str(name)[:80])}`"
         if name in ELSEWHERE:
             yield f"{place}: {ELSEWHERE[name]}"
-        elif name not in EvaluationConfig.model_fields:
-            yield f"{place}: there is no such setting; {did_you_mean(str(name), EvaluationConfig.model_fields)}"
         elif is_own and name in OF_ALL:
             yield f"{place}: it applies to the whole sweep; move it to the top level"
         elif name == "target_options":
