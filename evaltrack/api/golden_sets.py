@@ -13,12 +13,12 @@ from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import read_settings, settings_of
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
 from evaltrack.golden.file import digest_of, is_empty_file, only_writer, read_objects, write_objects
-from evaltrack.golden.findings import RULES, Entry, Finding, Library, finding_of_set
+from evaltrack.golden.findings import RULES, Finding, Library, finding_of_set
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.lint_expectations import check_expectations, check_ids, check_negatives
 from evaltrack.golden.lint_questions import check_questions, check_size
 from evaltrack.golden.quotes import QuoteChooser
-from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.golden.reader import GoldenSet, NumberedQuestion, open_golden
 from evaltrack.golden.words import text_key
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question
@@ -75,7 +75,7 @@ def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
 
 
 def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:
-    entries = all_entries(checked)
+    entries = list(checked.numbered())
     yield from check_questions(entries)
     for library, index in found:
         part = library.entries(entries)
@@ -88,11 +88,6 @@ def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | No
         message = "there is no corpus next to the file, so expected sources are not checked"
         yield finding_of_set(file, "no-corpus", message, "name the folder of its pages (`corpus=`)")
     yield from check_size(file, stats)
-
-
-def all_entries(checked: GoldenSet) -> list[Entry]:
-    """Return the questions of a set with their lines."""
-    return [Entry(str(checked.path), *numbered) for numbered in checked.numbered()]
 
 
 def libraries(
@@ -147,7 +142,7 @@ def index_of(library: Library) -> Bm25Target | None:
         return None
 
 
-def _best(negatives: Sequence[Entry], index: Bm25Target) -> Iterator[tuple[Entry, Chunk]]:
+def _best(negatives: Sequence[NumberedQuestion], index: Bm25Target) -> Iterator[tuple[NumberedQuestion, Chunk]]:
     """Yield each negative that the target would not decline, with the chunk that ranks first."""
     for entry in negatives:
         for chunk, score in index.search(entry.question.question, 1):
@@ -189,7 +184,7 @@ def add_question(
     question = checked_question({"id": "new", "domain": domain} | _given(fields))
     if isinstance(question, Question) and question.expected and not question.draft:
         for library, _ in libraries(Path(path), [domain], corpus):
-            if missing := list(check_ids([Entry(str(path), 0, 0, question)], library)):
+            if missing := list(check_ids([NumberedQuestion(str(path), 0, 0, question)], library)):
                 cure = "or add it as a draft (`draft=True`)"
                 raise UsageError("\n".join(f"{each.message}; {each.cure}, {cure}" for each in missing))
     (made,) = _added(Path(path), [fields], repeats_allowed=False)
@@ -286,7 +281,7 @@ def anchor_golden(
     checked = open_golden(path, drafts=True)
     objects = read_objects(checked.path)
     entries = [
-        each for each in all_entries(checked) if each.question.expected_chunks and not each.question.expected_passages
+        each for each in checked.numbered() if each.question.expected_chunks and not each.question.expected_passages
     ]
     anchors: list[Anchor] = []
     left = {each.question.id: "no corpus has its expected chunks" for each in entries}

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pydantic import computed_field
 
 from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.reader import NumberedQuestion
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Passage, Question, Record
-from evaltrack.records.base import as_key
 from evaltrack.records.question import SourceText, title_key
 
 Severity = Literal["error", "warning", "note"]
@@ -78,27 +77,9 @@ class Finding(Record):
         return f"{place}: {severity}{question}{self.message}; {self.cure} [{self.code}]"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A question with its file, its position in it (from 0) and its line (from 1)."""
-
-    file: str
-    number: int
-    line: int
-    question: Question
-
-    @property
-    def has_default_domain(self) -> bool:
-        """True if the domain is the name of the file."""
-        return self.question.domain == as_key(Path(self.file).stem)
-
-    def finding(self, code: str, message: str, cure: str) -> Finding:
-        """Return a finding about this question."""
-        return finding_of_set(self.file, code, message, cure, self.line, self.question.id)
-
-    def __str__(self) -> str:
-        """Return ``question ID (line N)``."""
-        return f"question {self.question.id} (line {self.line})"
+def finding(asked: NumberedQuestion, code: str, message: str, cure: str) -> Finding:
+    """Return a finding about one question."""
+    return finding_of_set(asked.file, code, message, cure, asked.line, asked.question.id)
 
 
 def finding_of_set(
@@ -116,7 +97,7 @@ class Library:
     chunks: tuple[Chunk, ...]
     domains: frozenset[str]
 
-    def entries(self, entries: Iterable[Entry]) -> list[Entry]:
+    def entries(self, entries: Iterable[NumberedQuestion]) -> list[NumberedQuestion]:
         """Return the questions of this library's domains."""
         return [entry for entry in entries if entry.question.domain in self.domains]
 

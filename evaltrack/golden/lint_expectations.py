@@ -9,8 +9,9 @@ from functools import partial
 from zlib import crc32
 
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.findings import Entry, Finding, Library
+from evaltrack.golden.findings import Finding, Library, finding
 from evaltrack.golden.lint_questions import similar_pairs
+from evaltrack.golden.reader import NumberedQuestion
 from evaltrack.golden.words import ContentWords, plain_form, told_apart
 from evaltrack.records.amount import first_of
 from evaltrack.records.question import title_key
@@ -26,7 +27,7 @@ MAX_HINTS = 200
 ADD_PAGE = "add the page, or correct the question"
 
 
-def check_expectations(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
+def check_expectations(entries: Sequence[NumberedQuestion], library: Library) -> Iterator[Finding]:
     """Yield findings about expectations that do not fit the chunks of a library."""
     yield from check_ids(entries, library)
     yield from _ambiguous_titles(entries, library)
@@ -58,7 +59,7 @@ class _Names:
         return f"did you mean `{self.exact[near[0]]}`?" if near else ADD_PAGE
 
 
-def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
+def check_ids(entries: Iterable[NumberedQuestion], library: Library) -> Iterator[Finding]:
     """Yield findings about expected sources that the library lacks or spells differently.
 
     A missing page is one finding, however many questions expect chunks of it.
@@ -66,7 +67,7 @@ def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
     ids = _Names((chunk.id for chunk in library.chunks), by_title=False)
     titles = _Names((chunk.title for chunk in library.chunks), by_title=True)
     pages = {_page(chunk.id) for chunk in library.chunks}
-    missing: dict[tuple[bool, str], list[tuple[Entry, str]]] = {}
+    missing: dict[tuple[bool, str], list[tuple[NumberedQuestion, str]]] = {}
     for entry in entries:
         question, are_missing = entry.question, False
         names = titles if question.by_title else ids
@@ -76,7 +77,7 @@ def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
             if len(meant := names.meant(expected)) == 1:
                 wrong, right = told_apart(expected, meant[0])
                 message = f"`{wrong}` is not in {library.name}, `{right}` is"
-                yield entry.finding("other-form-id", message, f"write `{right}`")
+                yield finding(entry, "other-form-id", message, f"write `{right}`")
                 continue
             page = expected if question.by_title or _page(expected) in pages else _page(expected)
             missing.setdefault((question.by_title, page), []).append((entry, expected))
@@ -89,28 +90,28 @@ def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
         questions = list(dict.fromkeys(each.question.id for each, _ in found))
         several = f", and {len(questions)} questions expect it: {_first(questions)}" if len(questions) > 1 else ""
         cure = names.cure(name) if number < MAX_HINTS else ADD_PAGE
-        yield entry.finding("missing-id", f"`{name}` is not in {library.name}{several}", cure)
+        yield finding(entry, "missing-id", f"`{name}` is not in {library.name}{several}", cure)
 
 
 def _page(key: str) -> str:
     return re.split("[#@]", key, maxsplit=1)[0]
 
 
-def _ambiguous_titles(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
+def _ambiguous_titles(entries: Iterable[NumberedQuestion], library: Library) -> Iterator[Finding]:
     """Yield findings about expected titles that several pages have; a source from any of them counts."""
     for entry in entries:
         for title in entry.question.expected_names or () if entry.question.by_title else ():
             pages = sorted({chunk.id.partition("#")[0] for chunk in library.by_title.get(title_key(title), ())})
             if len(pages) > 1:
                 message = f"`{title}` is the title of {len(pages)} pages: {_first(pages)}"
-                yield entry.finding("ambiguous-source", message, "any of them counts; rename those that do not answer")
+                yield finding(entry, "ambiguous-source", message, "any of them counts; rename those that do not answer")
 
 
 MOST_CHUNKS = 3
 """Chunks that may hold one whole quotation without a finding: chunks overlap, and a page may repeat a sentence."""
 
 
-def _check_passages(entry: Entry, library: Library, *, are_missing: bool) -> Iterator[Finding]:
+def _check_passages(entry: NumberedQuestion, library: Library, *, are_missing: bool) -> Iterator[Finding]:
     """Yield findings about quotations in no chunk or in too many, and about chunk ids that do not exist.
 
     With `are_missing` (ids of the question are missing) missing quotations are not reported: their page is likely the
@@ -119,17 +120,17 @@ def _check_passages(entry: Entry, library: Library, *, are_missing: bool) -> Ite
     for passage in entry.question.expected_passages or ():
         if passage.any_of and not set(passage.any_of) & library.by_id.keys() and not are_missing:
             message = f"none of `{'`, `'.join(passage.any_of)}` is in {library.name}"
-            yield entry.finding("missing-id", message, "name the chunks that hold the passage, or quote it")
+            yield finding(entry, "missing-id", message, "name the chunks that hold the passage, or quote it")
         if passage.quote is None:
             continue
         whole = passage.model_copy(update={"share": 1.0})
         places = sum(text.holds(whole) for text in library.texts.values())
         if places > MOST_CHUNKS:
             message = f"{places} chunks hold {passage.key}, and any of them counts"
-            yield entry.finding("common-quote", message, "quote words that are in no other place")
+            yield finding(entry, "common-quote", message, "quote words that are in no other place")
         elif not (places or are_missing or any(text.holds(passage) for text in library.texts.values())):
             message = f"no chunk of {library.name} holds {passage.key}"
-            yield entry.finding("missing-quote", message, "quote the page word by word, or add the page")
+            yield finding(entry, "missing-quote", message, "quote the page word by word, or add the page")
 
 
 COPY = 0.9
@@ -146,7 +147,7 @@ WINDOW = 50
 """Content words within which a chunk must hold those of a negative; in a long chunk they may be far apart."""
 
 
-def _copies(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
+def _copies(entries: Sequence[NumberedQuestion], library: Library) -> Iterator[Finding]:
     """Yield findings about unexpected copies of an expected chunk, for which a target would lose points."""
     copies = _copies_of(library.chunks)
     for entry in entries:
@@ -158,7 +159,7 @@ def _copies(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
         if unmarked:
             verbs = "has {}, and is" if len(unmarked) == 1 else "have {}, and are"
             message = f"{_first(unmarked)} {verbs.format('nearly the text of an expected chunk')} not expected"
-            yield entry.finding("unmarked-duplicate", message, "expect the copy too, or remove it from the corpus")
+            yield finding(entry, "unmarked-duplicate", message, "expect the copy too, or remove it from the corpus")
 
 
 def _copies_of(chunks: Sequence[Chunk]) -> dict[str, list[str]]:
@@ -181,7 +182,7 @@ def _runs(words: Sequence[str]) -> frozenset[int]:
     return frozenset(crc32(" ".join(run).encode()) for run in runs)
 
 
-def check_negatives(best: Iterable[tuple[Entry, Chunk]], library: Library) -> Iterator[Finding]:
+def check_negatives(best: Iterable[tuple[NumberedQuestion, Chunk]], library: Library) -> Iterator[Finding]:
     """Yield findings about negatives whose best chunk holds all their content words, in its title or close together.
 
     Args:
@@ -195,7 +196,7 @@ def check_negatives(best: Iterable[tuple[Entry, Chunk]], library: Library) -> It
             rest = words.difference(split(f"{chunk.title} {chunk.heading}"))
             if _are_near(rest, split(chunk.text)):
                 message = f"is a negative, and `{chunk.id}` holds all {len(words)} content words of the question"
-                yield entry.finding("answered-negative", message, "read the chunk: where it answers, expect it")
+                yield finding(entry, "answered-negative", message, "read the chunk: where it answers, expect it")
 
 
 def _are_near(words: Set[str], text: Sequence[str]) -> bool:
@@ -220,7 +221,7 @@ MIN_ANSWER_WORDS = 4
 """Content words of an answer, below which a paraphrase may share none."""
 
 
-def _foreign_answers(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
+def _foreign_answers(entries: Iterable[NumberedQuestion], library: Library) -> Iterator[Finding]:
     """Yield findings about answers with few content words in the text of the expected chunks."""
     split = ContentWords()
     for entry in entries:
@@ -233,4 +234,4 @@ def _foreign_answers(entries: Iterable[Entry], library: Library) -> Iterator[Fin
         if len(words) >= MIN_ANSWER_WORDS and len(words) - len(missing) <= MOST_IN_CHUNKS * len(words):
             message = f"of the answer's {len(words)} content words {len(missing)} are not in the expected chunks"
             cure = "expect the chunk that answers, or correct the answer"
-            yield entry.finding("answer-not-in-chunks", f"{message}: {_first(missing)}", cure)
+            yield finding(entry, "answer-not-in-chunks", f"{message}: {_first(missing)}", cure)

@@ -8,12 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 
-from evaltrack.golden.findings import Entry, Finding, finding_of_set
-from evaltrack.golden.reader import GoldenStats
+from evaltrack.golden.findings import Finding, finding, finding_of_set
+from evaltrack.golden.reader import GoldenStats, NumberedQuestion
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question
 from evaltrack.records.amount import count
+from evaltrack.records.base import as_key
 from evaltrack.records.question import title_key
 from evaltrack.stats.significance import MIN_CHANGED
 
@@ -85,7 +87,7 @@ class _Wording:
         return (self.words if self.ordered else tuple(sorted(self.words)), self.sense, self.signs)
 
 
-def check_questions(entries: Sequence[Entry]) -> Iterator[Finding]:
+def check_questions(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
     """Yield findings about questions, each alone and compared with the others."""
     yield from _asking_the_same(entries)
     for entry in entries:
@@ -94,14 +96,14 @@ def check_questions(entries: Sequence[Entry]) -> Iterator[Finding]:
         yield from _useless_answer(entry)
 
 
-def _asking_the_same(entries: Sequence[Entry]) -> Iterator[Finding]:
+def _asking_the_same(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
     """Yield a finding for each question that duplicates or contradicts an earlier one of its domain.
 
     Questions with different histories are not duplicates.
     """
     split = ContentWords()
     wordings = [_wording(entry.question.question, split) for entry in entries]
-    first, reported = dict[tuple[object, ...], Entry](), set[int]()
+    first, reported = dict[tuple[object, ...], NumberedQuestion](), set[int]()
     for entry, wording in zip(entries, wordings, strict=True):
         question = entry.question
         earlier = first.setdefault((question.domain, question.history, *wording.key), entry)
@@ -124,7 +126,9 @@ def _wording(text: str, split: ContentWords) -> _Wording:
     return _Wording(" ".join(tokens), tuple(split(plain)), SENSE.intersection(words), signs, ordered)
 
 
-def _like(entries: Sequence[Entry], wordings: Sequence[_Wording], split: ContentWords) -> Iterator[tuple[Entry, Entry]]:
+def _like(
+    entries: Sequence[NumberedQuestion], wordings: Sequence[_Wording], split: ContentWords
+) -> Iterator[tuple[NumberedQuestion, NumberedQuestion]]:
     """Yield pairs that share most words and have equal expectations and similar answers."""
     numbers: dict[str, int] = {}
     sets = [frozenset(numbers.setdefault(word, len(numbers)) for word in wording.words) for wording in wordings]
@@ -156,12 +160,12 @@ def _expectation(question: Question) -> object:
     return question.by_title, frozenset(map(title_key, question.expected) if question.by_title else question.expected)
 
 
-def _same(entry: Entry, other: Entry) -> Finding:
+def _same(entry: NumberedQuestion, other: NumberedQuestion) -> Finding:
     """Return the finding about a duplicate, or a contradiction if the expectations differ."""
-    asks = f"asks the same as {other}"
+    asks = f"asks the same as question {other.question.id} (line {other.line})"
     if differs := _difference(entry.question, other.question):
-        return entry.finding("contradiction", f"{asks}, and {differs}", "expect the same of both, or remove one")
-    return entry.finding("near-duplicate", f"{asks}, and counts twice", "reword or remove")
+        return finding(entry, "contradiction", f"{asks}, and {differs}", "expect the same of both, or remove one")
+    return finding(entry, "near-duplicate", f"{asks}, and counts twice", "reword or remove")
 
 
 def _difference(one: Question, other: Question) -> str:
@@ -183,28 +187,28 @@ PLACEHOLDERS = frozenset(
 )
 
 
-def _repeats(entry: Entry) -> Iterator[Finding]:
+def _repeats(entry: NumberedQuestion) -> Iterator[Finding]:
     """Yield findings about sources that a question expects twice; they count once."""
     question, keys = entry.question, set[str]()
     field = "expected_sources" if question.by_title else "expected_chunks"
     for expected in question.expected_names or ():
         key = title_key(expected) if question.by_title else expected
         if key in keys:
-            yield entry.finding("repeated-id", f"`{expected}` is twice in `{field}`", "remove one")
+            yield finding(entry, "repeated-id", f"`{expected}` is twice in `{field}`", "remove one")
         keys.add(key)
 
 
-def _blanks(entry: Entry) -> Iterator[Finding]:
+def _blanks(entry: NumberedQuestion) -> Iterator[Finding]:
     """Yield findings about texts with surrounding blanks: such ids match nothing, and such labels differ."""
     texts = [(field, f"`{field}`", getattr(entry.question, field) or "") for field in TEXTS]
     for field in LISTS:
         texts += ((field, f"`{text}` in `{field}`", text) for text in getattr(entry.question, field) or ())
     for field, place, text in texts:
-        if text.strip() not in ("", text) and not (field == "domain" and entry.has_default_domain):
-            yield entry.finding("surrounding-blanks", f"{place} begins or ends with blanks", "remove them")
+        if text.strip() not in ("", text) and not (field == "domain" and text == as_key(Path(entry.file).stem)):
+            yield finding(entry, "surrounding-blanks", f"{place} begins or ends with blanks", "remove them")
 
 
-def _useless_answer(entry: Entry) -> Iterator[Finding]:
+def _useless_answer(entry: NumberedQuestion) -> Iterator[Finding]:
     """Yield findings about placeholder answers, and about a negative's answer, which is never used."""
     answer = entry.question.expected_answer
     if answer is None:
@@ -212,10 +216,10 @@ def _useless_answer(entry: Entry) -> Iterator[Finding]:
     words = set(re.findall(r"\w+", re.sub(r"\bn/a\b", "na", answer.casefold())))
     if entry.question.negative:
         message = "is a negative with an `expected_answer`, which is not used"
-        yield entry.finding("unused-answer", message, "remove it, or say which sources are expected")
+        yield finding(entry, "unused-answer", message, "remove it, or say which sources are expected")
     elif words <= PLACEHOLDERS:
         message = f"`expected_answer` is `{answer.strip()}`, which says nothing"
-        yield entry.finding("empty-answer", message, "write the answer, or leave the field out")
+        yield finding(entry, "empty-answer", message, "write the answer, or leave the field out")
 
 
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2

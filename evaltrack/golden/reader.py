@@ -58,8 +58,9 @@ class GoldenStats:
 
 
 class NumberedQuestion(NamedTuple):
-    """A question, its position in the file (from 0), and the line on which it starts (from 1)."""
+    """A question with its file, its position in it (from 0), and the line on which it starts (from 1)."""
 
+    file: str
     number: int
     line: int
     question: Question
@@ -107,7 +108,7 @@ class GoldenSet:
             if self.with_drafts or not question.draft:
                 digest.update(_digest_line(question))
                 if self._takes(question):
-                    yield NumberedQuestion(number, line, question)
+                    yield NumberedQuestion(str(self.path), number, line, question)
         if digest.hexdigest() != (self.part.whole_digest if self.part else self.digest):
             raise GoldenError([f"{self.path}: changed while it was read; run again"])
 

@@ -14,10 +14,10 @@ from evaltrack.api.import_golden import import_golden
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.findings import RULES, Entry, Library
+from evaltrack.golden.findings import RULES, Library
 from evaltrack.golden.lint_expectations import check_expectations
 from evaltrack.golden.lint_questions import check_questions
-from evaltrack.golden.reader import open_golden
+from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.records import Question
 from tests.conftest import REPO, few_questions
 from tests.files import put
@@ -127,7 +127,7 @@ def checked_sets(folder: Path) -> Iterator[tuple[list[Chunk], list[Question]]]:
 def test_public_sets_raise_no_false_alarm(tmp_path: Path) -> None:
     number = 0
     for chunks, asked in checked_sets(tmp_path):
-        entries = [Entry("set", place, place + 1, question) for place, question in enumerate(asked)]
+        entries = [NumberedQuestion("set", place, place + 1, question) for place, question in enumerate(asked)]
         library = Library("docs", tuple(chunks), frozenset({"docs"}))
         assert list(check_questions(entries)) == []
         assert list(check_expectations(entries, library)) == []

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.findings import Entry, Finding, Library
+from evaltrack.golden.findings import Finding, Library
 from evaltrack.golden.lint_expectations import MAX_HINTS, check_expectations, check_negatives
 from evaltrack.golden.lint_questions import MAX_COMPARED, check_questions, check_size, similar_pairs
-from evaltrack.golden.reader import GoldenStats
+from evaltrack.golden.reader import GoldenStats, NumberedQuestion
 from evaltrack.golden.words import plain_form
 from evaltrack.records import Question
 from tests.files import data
@@ -24,12 +24,12 @@ CASES = data("lint.json")
 """Questions (what is left out is short), the chunks of a corpus (id, title, text) if any, and the findings."""
 
 
-def entries(*questions: dict[str, Any]) -> list[Entry]:
+def entries(*questions: dict[str, Any]) -> list[NumberedQuestion]:
     """Questions, one a line; what is left out is short."""
     made = []
     for number, fields in enumerate(questions):
         asked = {"id": f"q{number}", "question": f"what {number}?", "domain": "set", **fields}
-        made.append(Entry("set.jsonl", number, number + 1, Question.model_validate(asked)))
+        made.append(NumberedQuestion("set.jsonl", number, number + 1, Question.model_validate(asked)))
     return made
 
 
@@ -68,7 +68,7 @@ def test_a_finding_is_one_line_with_its_place() -> None:
 
 def test_blanks_around_a_domain_that_is_the_name_of_the_file_are_not_named() -> None:
     (entry,) = entries({"domain": " set"})
-    assert not list(check_questions([Entry("x/ set.jsonl", 0, 1, entry.question)]))
+    assert not list(check_questions([NumberedQuestion("x/ set.jsonl", 0, 1, entry.question)]))
 
 
 def test_ids_that_differ_in_more_than_their_form() -> None:

@@ -1,15 +1,13 @@
-"""Detects and reads formats to import: Ragas, DeepEval and other tables by `presets.toml`; promptfoo, TREC and BEIR."""
+"""Detects and reads formats to import: Ragas, DeepEval and other tables by `presets.toml`; TREC and BEIR."""
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib.resources import files as resources
 from itertools import chain
 from pathlib import Path
-from typing import Any
 from unicodedata import normalize
 
 from evaltrack.errors import GoldenError, UsageError
@@ -23,8 +21,8 @@ from evaltrack.golden.importing.drafts import (
     field_name,
     graded,
 )
-from evaltrack.golden.importing.table import FORMS, Rows, check_file, document, read_rows, read_text
-from evaltrack.golden.importing.values import TEXT_KEYS, shown
+from evaltrack.golden.importing.table import FORMS, Rows, check_file, read_rows, read_text
+from evaltrack.golden.importing.values import shown
 from evaltrack.records.base import as_key
 
 PRESETS = {
@@ -46,10 +44,7 @@ def read_format(name: str, files: list[Path], settings: ImportSettings, notes: N
         return _judged(files, settings, notes)
     if name not in FORMATS:
         raise UsageError(f"`form=`: there is no format `{name}`; formats are {', '.join(FORMATS)}")
-    if name == "promptfoo":
-        rows = chain.from_iterable(_test_cases(path, settings.encoding, notes) for path in files)
-    else:
-        rows = chain.from_iterable(read_rows(path, settings.encoding) for path in files)
+    rows = chain.from_iterable(read_rows(path, settings.encoding) for path in files)
     return drafts(rows, PRESETS.get(name, TABLE), settings, notes)
 
 
@@ -77,8 +72,6 @@ def _by_content(path: Path, encoding: str) -> str:
     check_file(path)
     if path.suffix.lower() not in FORMS:
         return ""
-    if _is_config(document(path)):
-        return "promptfoo"
     place, row = next(read_rows(path, encoding), ("", {}))
     if isinstance(row, ValueError):
         raise GoldenError([f"{place}: {row}"])
@@ -90,59 +83,6 @@ def _by_content(path: Path, encoding: str) -> str:
     if not names and any(field_name(name) == "question" for name in row):
         return "table"
     return names[0] if len(names) == 1 else ""
-
-
-# promptfoo: the test cases of a configuration, or of a separate file
-
-_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-
-
-def _is_config(value: Any) -> bool:
-    """Return True if a document is a promptfoo configuration."""
-    return isinstance(value, dict) and "tests" in value
-
-
-def _test_cases(path: Path, encoding: str, notes: Notes) -> Rows:
-    """Yield the test cases of a file as rows of their variables."""
-    config, common, cases = document(path), dict[str, Any](), read_rows(path, encoding)
-    if _is_config(config):
-        common, cases = _object(config, "defaultTest"), _cases_in(path, config["tests"])
-        if config.get("scenarios"):
-            notes.add("`scenarios`: left out; write their tests under `tests`", str(path))
-    for place, case in cases:
-        yield place, case if isinstance(case, ValueError) else _variables(case, common)
-
-
-def _cases_in(path: Path, tests: Any) -> Rows:
-    for number, test in enumerate(tests if isinstance(tests, list) else [tests], start=1):
-        named = f"is in a file of its own, {shown(test)}; import that file" if isinstance(test, str) else ""
-        is_case = isinstance(test, dict)
-        yield f"{path}: tests[{number}]", test if is_case else ValueError(named or "is not a test case")
-
-
-def _object(case: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = case.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _variables(case: dict[str, Any], common: Mapping[str, Any]) -> dict[str, Any] | ValueError:
-    """Return a test case with its variables as columns; an assertion that is a single variable gets its value."""
-    variables, metadata = ({**_object(common, name), **_object(case, name)} for name in ("vars", "metadata"))
-    asserts = [
-        {**each, "value": variables.get(match[1])} if match else each
-        for test in (case, common)
-        for each in (test["assert"] if isinstance(test.get("assert"), list) else [])
-        if isinstance(each, dict)
-        for match in [_VARIABLE.fullmatch(str(each.get("value")).strip())]
-    ]
-    for name, value in variables.items():
-        if str(value).startswith("file://"):
-            return ValueError(f"`{shown(name)}` is a file, {shown(value)}; write its text")
-    rest = {name: value for name, value in {**common, **case, "metadata": metadata}.items() if name != "vars"}
-    row = {**{f"vars.{name}" if name in rest else name: value for name, value in variables.items()}, **rest}
-    if len(variables) == 1 and not row.keys() & set(TEXT_KEYS):
-        row["question"] = row.pop(next(iter(variables)), None)
-    return {**row, "assert": asserts}
 
 
 # TREC and BEIR: files of queries, and judgements (qrels) of the documents that answer them

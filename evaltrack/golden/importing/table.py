@@ -41,7 +41,7 @@ MAX_CELLS = 2_000_000
 MAX_YAML_BYTES = 8 << 20
 """Maximum bytes of a YAML file; the reader needs seconds for a few million."""
 
-LISTS = ("samples", "rows", "examples", "data.examples")
+LISTS = ("tests", "samples", "rows", "examples", "data.examples")
 """Keys of the list of rows in an object; else its first list of objects is used."""
 
 Row: TypeAlias = tuple[str, dict[str, Any] | ValueError]
