@@ -38,7 +38,7 @@ RULES = {
     "empty-answer": Rule("warning", "the expected answer is a placeholder: `TODO`, `n/a`, `?`"),
     "unused-answer": Rule("warning", "a negative has an expected answer, which is not used"),
     "answered-negative": Rule("warning", "a chunk may answer a negative"),
-    "unmarked-duplicate": Rule("warning", "a chunk with nearly the text of an expected one is not expected"),
+    "unmarked-duplicate": Rule("warning", "a chunk with the same text as an expected one is not expected"),
     "common-quote": Rule("warning", "more than three chunks contain an expected quotation"),
     "repeated-id": Rule("warning", "a question expects something twice"),
     "surrounding-blanks": Rule("warning", "a text begins or ends with blanks"),

@@ -6,11 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
-from zlib import crc32
 
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.findings import Finding, Library, finding
-from evaltrack.golden.lint_questions import similar_pairs
 from evaltrack.golden.reader import NumberedQuestion
 from evaltrack.golden.words import ContentWords, plain_form, told_apart
 from evaltrack.records.amount import first_of
@@ -133,12 +131,8 @@ def _check_passages(entry: NumberedQuestion, library: Library, *, are_missing: b
             yield finding(entry, "missing-quote", message, "quote the page word by word, or add the page")
 
 
-COPY = 0.9
-"""Share of common three-word runs from which two chunks count as copies."""
-
-RUN = 3
-MIN_RUNS, MIN_LIKE_RUNS = 3, 20
-"""A chunk with fewer runs than the first is too short to be a copy; with fewer than the second, all runs must match."""
+MIN_COPY_WORDS = 5
+"""Words of a chunk, below which it is too short to be a copy."""
 
 MIN_NEGATIVE_WORDS = 4
 """Content words of a negative, below which a chunk may hold them all by chance."""
@@ -158,28 +152,18 @@ def _copies(entries: Sequence[NumberedQuestion], library: Library) -> Iterator[F
         unmarked = sorted({twin for key in expected for twin in copies.get(key, ()) if twin not in expected})
         if unmarked:
             verbs = "has {}, and is" if len(unmarked) == 1 else "have {}, and are"
-            message = f"{_first(unmarked)} {verbs.format('nearly the text of an expected chunk')} not expected"
+            message = f"{_first(unmarked)} {verbs.format('the text of an expected chunk')} not expected"
             yield finding(entry, "unmarked-duplicate", message, "expect the copy too, or remove it from the corpus")
 
 
 def _copies_of(chunks: Sequence[Chunk]) -> dict[str, list[str]]:
-    """Return the ids of each chunk's copies, by its id. Chunks that differ in a number are not copies."""
-    copies: dict[str, list[str]] = defaultdict(list)
-    words = [re.findall(r"\w+", chunk.text.casefold()) for chunk in chunks]
-    sets = [_runs(each) for each in words]
-    numbers = [sorted(word for word in each if any(map(str.isdigit, word))) for each in words]
-    for one, other, similarity in similar_pairs(sets, COPY):
-        fewer = min(len(sets[one]), len(sets[other]))
-        if fewer >= (MIN_RUNS if similarity == 1 else MIN_LIKE_RUNS) and numbers[one] == numbers[other]:
-            copies[chunks[one].id].append(chunks[other].id)
-            copies[chunks[other].id].append(chunks[one].id)
-    return copies
-
-
-def _runs(words: Sequence[str]) -> frozenset[int]:
-    """Return the three-word runs of a text as hashes."""
-    runs = zip(*(words[start:] for start in range(RUN)), strict=False)
-    return frozenset(crc32(" ".join(run).encode()) for run in runs)
+    """Return the ids of all chunks with the same words, by the id of each."""
+    same: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for chunk in chunks:
+        words = tuple(re.findall(r"\w+", chunk.text.casefold()))
+        if len(words) >= MIN_COPY_WORDS:
+            same[words].append(chunk.id)
+    return {key: keys for keys in same.values() for key in keys if len(keys) > 1}
 
 
 def check_negatives(best: Iterable[tuple[NumberedQuestion, Chunk]], library: Library) -> Iterator[Finding]:

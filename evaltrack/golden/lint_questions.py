@@ -1,13 +1,10 @@
-"""Finds weak questions in a golden set, such as repeats, near repeats and placeholders. Pure functions."""
+"""Finds weak questions in a golden set, such as repeats, contradictions and placeholders. Pure functions."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
-from math import ceil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evaltrack.golden.findings import Finding, finding, finding_of_set
@@ -19,43 +16,8 @@ from evaltrack.records.base import as_key
 from evaltrack.records.question import title_key
 from evaltrack.stats.significance import MIN_CHANGED
 
-MAX_COMPARED = 50
-"""Minimum number of earlier sets that one is compared with if many share its rarest members."""
-
-
-def similar_pairs(sets: Sequence[Set[int]], least: float) -> Iterator[tuple[int, int, float]]:
-    """Yield the positions (lower first) and the similarity of all pairs of sets with at least this similarity.
-
-    Jaccard similarity: members in both over members in either, in [0, 1]. Empty sets have no pairs. If a set has more
-    than `MAX_COMPARED` candidates, some of its pairs may be left out.
-    """
-    counts = Counter(member for each in sets for member in each)
-    holders: dict[int, list[int]] = defaultdict(list)
-    for place, members in enumerate(sets):
-        rare = sorted(members, key=lambda member: (counts[member], member))
-        prefix = rare[: len(rare) - ceil(least * len(rare) - 1e-9) + 1] if rare else []
-        candidates: set[int] = set()
-        for member in prefix:
-            candidates.update(holders[member])
-            if len(candidates) >= MAX_COMPARED:
-                break
-        for other in sorted(candidates):
-            shared = len(members & sets[other])
-            if (similarity := shared / (len(members) + len(sets[other]) - shared)) >= least - 1e-9:
-                yield other, place, similarity
-        for member in prefix:
-            if len(holders[member]) < MAX_COMPARED:
-                holders[member].append(place)
-
-
-LIKE = 0.8
-"""Share of common content words from which two questions with equal expectations count as duplicates."""
-
-ANSWERS_LIKE = 0.5
-"""The same share for their answers."""
-
-MIN_WORDS, MIN_LIKE_WORDS = 3, 5
-"""Below the first number of content words only equal texts are duplicates; below the second all words must match."""
+MIN_WORDS = 3
+"""Content words of a question, below which only equal texts ask the same."""
 
 SENSE = (
     frozenset({"who", "whom", "whose", "when", "where", "why", "how"})
@@ -69,24 +31,6 @@ DIRECTION = frozenset({"from", "to", "than", "into", "between", "versus", "vs", 
 """Words that make the order of the others matter: from Paris to London, safer than beef."""
 
 
-@dataclass(frozen=True)
-class _Wording:
-    """The parts of a question that decide if it duplicates another."""
-
-    text: str
-    words: tuple[str, ...]
-    sense: frozenset[str]
-    signs: tuple[str, ...]
-    ordered: bool
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal for two questions that differ only in word order, endings and stop words."""
-        if len(self.words) < MIN_WORDS:
-            return (self.text,)
-        return (self.words if self.ordered else tuple(sorted(self.words)), self.sense, self.signs)
-
-
 def check_questions(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
     """Yield findings about questions, each alone and compared with the others."""
     yield from _asking_the_same(entries)
@@ -97,60 +41,46 @@ def check_questions(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
 
 
 def _asking_the_same(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
-    """Yield a finding for each question that duplicates or contradicts an earlier one of its domain.
+    """Yield a finding for each question that asks the same as an earlier one of its domain.
 
-    Questions with different histories are not duplicates.
+    It contradicts that question if the expectations differ. Questions with different histories do not ask the same.
     """
     split = ContentWords()
-    wordings = [_wording(entry.question.question, split) for entry in entries]
-    first, reported = dict[tuple[object, ...], NumberedQuestion](), set[int]()
-    for entry, wording in zip(entries, wordings, strict=True):
+    first = dict[tuple[object, ...], NumberedQuestion]()
+    for entry in entries:
         question = entry.question
-        earlier = first.setdefault((question.domain, question.history, *wording.key), entry)
-        if earlier is not entry:
-            reported.add(entry.number)
-            yield _same(entry, earlier)
-    for one, other in _like(entries, wordings, split):
-        if other.number not in reported:
-            reported.add(other.number)
-            yield _same(other, one)
+        earlier = first.setdefault((question.domain, question.history, *_meaning(question.question, split)), entry)
+        if earlier is entry:
+            continue
+        asks = f"asks the same as question {earlier.question.id} (line {earlier.line})"
+        if differs := _difference(question, earlier.question):
+            cure = "expect the same of both, or remove one"
+            yield finding(entry, "contradiction", f"{asks}, and {differs}", cure)
+        else:
+            yield finding(entry, "near-duplicate", f"{asks}, and counts twice", "reword or remove")
 
 
-def _wording(text: str, split: ContentWords) -> _Wording:
+def _meaning(text: str, split: ContentWords) -> tuple[object, ...]:
+    """Return a key that is equal for questions that differ only in word order, endings and stop words."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    words = re.findall(r"\w+(?:'\w+)?", plain)
+    words, stems = re.findall(r"\w+(?:'\w+)?", plain), split(plain)
     # numbers and signs always count: C++ and C# are two languages
     tokens = [token.strip(".,;:?!()[]{}'\"") for token in plain.split()]
-    signs = tuple(sorted(filter(re.compile(r"[^\w'’-]|\d").search, tokens)))
-    ordered = not DIRECTION.isdisjoint(words)
-    return _Wording(" ".join(tokens), tuple(split(plain)), SENSE.intersection(words), signs, ordered)
+    if len(stems) < MIN_WORDS:
+        return (" ".join(tokens),)
+    signs = sorted(filter(re.compile(r"[^\w'’-]|\d").search, tokens))
+    ordered = stems if DIRECTION.intersection(words) else sorted(stems)
+    return tuple(ordered), SENSE.intersection(words), tuple(signs)
 
 
-def _like(
-    entries: Sequence[NumberedQuestion], wordings: Sequence[_Wording], split: ContentWords
-) -> Iterator[tuple[NumberedQuestion, NumberedQuestion]]:
-    """Yield pairs that share most words and have equal expectations and similar answers."""
-    numbers: dict[str, int] = {}
-    sets = [frozenset(numbers.setdefault(word, len(numbers)) for word in wording.words) for wording in wordings]
-    for one, other, _ in similar_pairs(sets, LIKE):
-        first, second = entries[one].question, entries[other].question
-        before, after = wordings[one], wordings[other]
-        if (
-            min(len(sets[one]), len(sets[other])) >= MIN_LIKE_WORDS
-            and (first.domain, first.history) == (second.domain, second.history)
-            and (before.sense, before.signs) == (after.sense, after.signs)
-            and first.expected
-            and _expectation(first) == _expectation(second)
-            and _answers_alike(first.expected_answer, second.expected_answer, split)
-        ):
-            yield entries[one], entries[other]
-
-
-def _answers_alike(one: str | None, other: str | None, split: ContentWords) -> bool:
-    if one is None or other is None:
-        return one == other
-    first, second = set(split(one)), set(split(other))
-    return bool(first | second) and len(first & second) / len(first | second) >= ANSWERS_LIKE
+def _difference(one: Question, other: Question) -> str:
+    """Return the difference between two expectations; empty if a run can fulfil both."""
+    if one.negative != other.negative:
+        return "one of them is a negative"
+    first, second = _expectation(one), _expectation(other)
+    if first is not None and second is not None and first != second and not one.negative:
+        return "expects other sources"
+    return "" if set(one.expected_tools) == set(other.expected_tools) else "expects other tools"
 
 
 def _expectation(question: Question) -> object:
@@ -158,25 +88,6 @@ def _expectation(question: Question) -> object:
     if question.expected is None:
         return None
     return question.by_title, frozenset(map(title_key, question.expected) if question.by_title else question.expected)
-
-
-def _same(entry: NumberedQuestion, other: NumberedQuestion) -> Finding:
-    """Return the finding about a duplicate, or a contradiction if the expectations differ."""
-    asks = f"asks the same as question {other.question.id} (line {other.line})"
-    if differs := _difference(entry.question, other.question):
-        return finding(entry, "contradiction", f"{asks}, and {differs}", "expect the same of both, or remove one")
-    return finding(entry, "near-duplicate", f"{asks}, and counts twice", "reword or remove")
-
-
-def _difference(one: Question, other: Question) -> str:
-    if one.negative != other.negative:
-        return "one of them is a negative"
-    first, second = _expectation(one), _expectation(other)
-    if first is not None and second is not None and first != second and not one.negative:
-        return "expects other sources"
-    if set(one.expected_tools) != set(other.expected_tools):
-        return "expects other tools"
-    return ""
 
 
 TEXTS = ("id", "question", "expected_answer", "domain", "category")

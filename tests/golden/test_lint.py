@@ -6,19 +6,16 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.findings import Finding, Library
 from evaltrack.golden.lint_expectations import MAX_HINTS, check_expectations, check_negatives
-from evaltrack.golden.lint_questions import MAX_COMPARED, check_questions, check_size, similar_pairs
+from evaltrack.golden.lint_questions import check_questions, check_size
 from evaltrack.golden.reader import GoldenStats, NumberedQuestion
 from evaltrack.golden.words import plain_form
 from evaltrack.records import Question
 from tests.files import data
 
-SETS = st.lists(st.frozensets(st.integers(0, 12), max_size=9), max_size=MAX_COMPARED // 3)
 LONG = " ".join(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(60))
 CASES = data("lint.json")
 """Questions (what is left out is short), the chunks of a corpus (id, title, text) if any, and the findings."""
@@ -74,25 +71,6 @@ def test_blanks_around_a_domain_that_is_the_name_of_the_file_are_not_named() -> 
 def test_ids_that_differ_in_more_than_their_form() -> None:
     for one, other in (("v1.01", "v1.1"), ("a10", "a1"), ("page#a", "page"), ("a-b", "ab")):
         assert plain_form(one) != plain_form(other)
-
-
-@settings(deadline=None, derandomize=True, max_examples=200)
-@given(SETS, st.sampled_from([0.5, 0.8, 0.9, 1.0]))
-def test_the_pairs_are_those_of_comparing_every_pair(sets: list[frozenset[int]], least: float) -> None:
-    every = {
-        (one, other): len(sets[one] & sets[other]) / len(sets[one] | sets[other])
-        for other in range(len(sets))
-        for one in range(other)
-        if sets[one] and sets[other]
-    }
-    pairs = {(one, other): similarity for one, other, similarity in similar_pairs(sets, least)}
-    assert pairs == pytest.approx({pair: value for pair, value in every.items() if value >= least - 1e-9})
-
-
-def test_of_thousands_of_copies_not_all_pairs_are_listed() -> None:
-    pairs = list(similar_pairs([frozenset(range(30))] * 2000, 0.9))
-    assert {other for _, other, _ in pairs} == set(range(1, 2000))
-    assert len(pairs) <= 2000 * MAX_COMPARED
 
 
 @pytest.mark.parametrize(("questions", "negatives", "judged_only", "codes"), data("golden.json")["small_sets"])
