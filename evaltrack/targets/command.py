@@ -17,12 +17,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from subprocess import DEVNULL, Popen, TimeoutExpired
+from tempfile import TemporaryFile
+from typing import IO
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.privacy.addresses import shown_text
@@ -34,8 +37,6 @@ from evaltrack.targets.failures import ending
 from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
 from evaltrack.targets.packages import packages_of_program
 
-T = TypeVar("T")
-
 CONVERSATION = ("messages", "history")
 PLACEHOLDERS = ("question", "k", "id", *CONVERSATION)
 _KNOWN = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
@@ -44,8 +45,11 @@ _BRACES = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]")
 STDERR_SHOWN = 500
 """Maximum characters shown of the end of a failed program's standard error."""
 
-DRAIN_SECONDS = 3.0
-"""Seconds in which a killed group must end and its output, which another process may hold open, must close."""
+LOOK_SECONDS = 0.005
+"""Seconds between two looks at a running program."""
+
+END_SECONDS = 3.0
+"""Seconds in which a killed program must end."""
 
 
 class CommandTargetError(RuntimeError):
@@ -130,99 +134,49 @@ class CommandTarget(Target):
         values = {"question": question.question, "k": str(k), "id": question.id}
         values |= {"messages": json.dumps(messages, ensure_ascii=False)}
         values |= {"history": json.dumps(history, ensure_ascii=False)}
-        output = await _run([fill(argument, values) for argument in self._arguments])
-        if output.too_long:
-            raise CommandTargetError(f"wrote more than {MAX_BYTES:,} bytes and was killed")
-        if output.code:
-            raise CommandTargetError(f"{ending(output.code)}; {output.last_words()}")
-        return self._reader.from_json(bytes(output.output))
+        with TemporaryFile() as output, TemporaryFile() as errors:
+            code = await _run([fill(argument, values) for argument in self._arguments], output, errors)
+            if code:
+                raise CommandTargetError(f"{ending(code)}; {_last_words(output, errors)}")
+            output.seek(0)
+            return self._reader.from_json(output.read())
 
 
-class _Listener(asyncio.SubprocessProtocol):
-    """Reads the output of a program, up to a limit, and its exit code.
+async def _run(arguments: list[str], output: IO[bytes], errors: IO[bytes]) -> int:
+    """Run a program to its end, and return its exit code. In every case its process group is ended too.
 
-    asyncio's own `Process` would wait for every process that holds the output open, not only for the program.
+    It writes to files: a pipe would be open as long as any process that the program left behind.
     """
-
-    def __init__(self) -> None:
-        self.output, self.errors = bytearray(), bytearray()
-        self.too_long = False
-        self.code: int | None = None
-        self.stopped, self.exited, self.drained = asyncio.Event(), asyncio.Event(), asyncio.Event()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.SubprocessTransport", transport)
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 2:
-            self.errors += data
-            del self.errors[:-EXCERPT_BYTES]
-        elif len(self.output) + len(data) > MAX_BYTES:
-            self.too_long = True
-            self.stopped.set()
-        else:
-            self.output += data
-
-    def process_exited(self) -> None:
-        self.code = self._transport.get_returncode()
-        self.stopped.set()
-        self.exited.set()
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        self.drained.set()
-
-    def last_words(self) -> str:
-        """Return the end of the standard error, or else the beginning of the output."""
-        if words := excerpt(bytes(self.errors), limit=STDERR_SHOWN, end=True):
-            return f"its standard error ends with `{words}`"
-        if words := excerpt(bytes(self.output)):
-            return f"it wrote nothing to its standard error; its output starts with `{words}`"
-        return "it wrote nothing"
-
-
-async def _run(arguments: list[str]) -> _Listener:
-    """Run a program to its end; in every case its process group is ended too."""
-    (transport, listener), cancelled = await _uninterrupted(_start(arguments))
+    process = _started(arguments, output, errors)
     try:
-        if cancelled:
-            raise cancelled
-        await listener.stopped.wait()
+        while process.poll() is None and max(_size(output), _size(errors)) <= MAX_BYTES:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_SECONDS)
     finally:
-        _, cancelled = await _uninterrupted(_end(transport, listener))
-        if cancelled:
-            raise cancelled
-    return listener
+        kill_group(process.pid)
+        with suppress(TimeoutExpired):
+            process.wait(END_SECONDS)
+    if max(_size(output), _size(errors)) > MAX_BYTES:
+        raise CommandTargetError(f"wrote more than {MAX_BYTES:,} bytes and was killed")
+    return process.returncode
 
 
-async def _uninterrupted(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.CancelledError | None]:
-    """Complete a short piece of work even if this task is cancelled; return the result and the cancellation.
-
-    A group cannot be killed before its start is complete, and an incomplete end would leave a process behind.
-    """
-    task, cancelled = asyncio.ensure_future(work), None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    return task.result(), cancelled
-
-
-async def _start(arguments: list[str]) -> tuple[asyncio.SubprocessTransport, _Listener]:
-    devnull, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+def _started(arguments: list[str], output: IO[bytes], errors: IO[bytes]) -> Popen[bytes]:
     try:
-        return await asyncio.get_running_loop().subprocess_exec(
-            _Listener, *arguments, stdin=devnull, stdout=pipe, stderr=pipe, **own_group()
-        )
+        return Popen(arguments, stdin=DEVNULL, stdout=output, stderr=errors, **own_group())  # noqa: S603
     except OSError as error:
         raise CommandTargetError(f"cannot be started: {error.strerror}") from None
 
 
-async def _end(transport: asyncio.SubprocessTransport, listener: _Listener) -> None:
-    """Kill the rest of the group, and read the rest of the output."""
-    kill_group(transport.get_pid())
-    with suppress(TimeoutError):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            await listener.exited.wait()
-            await listener.drained.wait()
-    transport.close()
+def _size(file: IO[bytes]) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _last_words(output: IO[bytes], errors: IO[bytes]) -> str:
+    """Return the end of the standard error, or else the beginning of the output."""
+    errors.seek(max(0, _size(errors) - EXCERPT_BYTES))
+    if words := excerpt(errors.read(EXCERPT_BYTES), limit=STDERR_SHOWN, end=True):
+        return f"its standard error ends with `{words}`"
+    output.seek(0)
+    if words := excerpt(output.read(EXCERPT_BYTES)):
+        return f"it wrote nothing to its standard error; its output starts with `{words}`"
+    return "it wrote nothing"

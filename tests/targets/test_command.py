@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import shlex
@@ -72,9 +71,6 @@ def written(path: Path, within: float = 10) -> int:
     return int(path.read_text())
 
 
-# Opening
-
-
 # Arguments
 
 
@@ -131,7 +127,6 @@ def test_many_at_once() -> None:
     start = time.monotonic()
     assert asyncio.run(answers()) == {str(number): str(number) for number in range(40)}
     assert time.monotonic() - start < 0.2 * 40
-    gc.collect()
 
 
 # What goes wrong
@@ -173,22 +168,15 @@ def test_deadline(tmp_path: Path) -> None:
     assert time.monotonic() - start < 4
     assert ends(written(tmp_path / "parent"))
     assert ends(written(tmp_path / "child"))
-    gc.collect()
 
 
-@pytest.mark.parametrize("connected", [True, False])
-def test_cancelled_again(tmp_path: Path, caplog: pytest.LogCaptureFixture, connected: bool) -> None:
-    """Cancellations while the program is being started, and while it is being killed, leave nothing behind either."""
+def test_cancelled_again(tmp_path: Path) -> None:
+    """Cancellations one after the other leave nothing behind either."""
     target = open_command(family(tmp_path, then="wait"), {})
 
     async def cancelled() -> None:
         task = asyncio.ensure_future(target(QUESTION, 5))
-        if connected:
-            await asyncio.to_thread(written, tmp_path / "child")
-        else:
-            for _ in range(2):
-                await asyncio.sleep(0)
-            written(tmp_path / "child")  # it runs, and the loop has not yet heard of it
+        await asyncio.to_thread(written, tmp_path / "child")
         for _ in range(3):
             task.cancel()
             await asyncio.sleep(0)
@@ -198,23 +186,18 @@ def test_cancelled_again(tmp_path: Path, caplog: pytest.LogCaptureFixture, conne
     asyncio.run(cancelled())
     assert ends(written(tmp_path / "parent"))
     assert ends(written(tmp_path / "child"))
-    gc.collect()
-    assert not caplog.records, "asyncio complains of a process that it lost sight of"
 
 
-def test_children_are_killed_and_a_daemon_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_are_killed_and_a_daemon_is_not_waited_for(tmp_path: Path) -> None:
     start, seven = time.monotonic(), Response(sources=(Source(chunk_id="7"),))
     assert ask(family(tmp_path, then="echo [7]")) == seven
-    assert time.monotonic() - start < 5
     assert ends(written(tmp_path / "child"))
     (tmp_path / "child").unlink()
-    monkeypatch.setattr("evaltrack.targets.command.DRAIN_SECONDS", 0.3)
     assert ask(family(tmp_path, then="sleep 0.5; echo [7]", start="setsid")) == seven
-    assert time.monotonic() - start < 13
+    assert time.monotonic() - start < 10
     daemon = written(tmp_path / "child")
     assert alive(daemon)
     os.kill(daemon, signal.SIGKILL)
-    gc.collect()
 
 
 def open_files() -> int:
