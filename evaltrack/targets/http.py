@@ -10,20 +10,17 @@ value is the *name* of an environment variable, after a scheme if one is needed:
 MY_API_KEY``. Header values in a response are masked. The URL is logged with the run, so it must not contain secrets;
 the values of its query are not shown. Proxies and certificates follow the usual environment variables.
 
-A question is asked once: there are no retries and no cookies, and the run's deadline applies. Up to three redirects are
-followed, only within the same scheme, host and port; the question is posted again, except after a 303.
+A question is asked once: there are no retries, cookies and redirects, and the run's deadline applies.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
 from collections.abc import Collection
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import MASK, shown_text
@@ -44,7 +41,6 @@ from evaltrack.targets.mapping import (
 if TYPE_CHECKING:
     import httpx2
 
-MAX_REDIRECTS = 3
 CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 1.0
 """Seconds that an idle connection is kept: less than servers do (2 to 5 s), so none is closed on a new question."""
@@ -68,7 +64,7 @@ CURES = {
 
 
 class HttpTargetError(RuntimeError):
-    """The server cannot be reached, or returned an error, a too long response, or a redirect that is not followed."""
+    """The server cannot be reached, or returned an error, a redirect or a too long response."""
 
 
 def open_http(place: str, settings: dict[str, str]) -> HttpTarget:
@@ -158,11 +154,10 @@ class Body:
 
 
 class HttpTarget(Target):
-    """Posts questions to one URL; each event loop keeps its connections until `aclose`.
+    """Posts questions to one URL, on one event loop until `aclose`.
 
     `secrets` are the values of its headers. Errors never contain them, and a `Redactor` removes them from responses
-    after
-    scoring.
+    after scoring.
     """
 
     secrets: Collection[str] = ()
@@ -173,7 +168,7 @@ class HttpTarget(Target):
         self.takes_history = body.takes_history
         self.secrets = {piece for value in self._headers.values() for piece in parts_of_header(value)}
         self._masked = spellings(piece for piece in self.secrets if len(piece) >= SHORTEST_SECRET)
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = WeakKeyDictionary()
+        self._client: httpx2.AsyncClient | None = None
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """Post the question and read the response.
@@ -193,68 +188,50 @@ class HttpTarget(Target):
         return self._reader.from_json(raw, self._mask)
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop; asking again opens new ones."""
-        if client := self._clients.pop(asyncio.get_running_loop(), None):
-            await client.aclose()
+        """Close the connections; asking again opens new ones."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
 
     async def _post(self, content: bytes) -> bytes:
-        """Return the body of the response, after redirects."""
-        client = self._client()
-        url, method, body = self._url, "POST", content
-        for _ in range(MAX_REDIRECTS + 1):
-            async with client.stream(method, url, content=body) as response:
-                if not response.has_redirect_location:
-                    return await self._read_body(response)
-                await _beginning(response)  # reading a redirect to its end keeps the connection
-                url = self._redirected(response)
-                method, body = ("GET", b"") if response.status_code == 303 else (method, body)
-        raise HttpTargetError(f"more than {MAX_REDIRECTS} redirects; name the URL where they lead")
+        """Return the body of the response."""
+        async with self._opened().stream("POST", self._url, content=content) as response:
+            return await self._read_body(response)
 
     async def _read_body(self, response: httpx2.Response) -> bytes:
         """Return the body of a response; raise for an error status or too many bytes."""
         if not response.is_success:
             beginning = excerpt(await _beginning(response), self._mask)
             cure = CURES.get(response.status_code, "")
+            if response.has_redirect_location:
+                place = excerpt(response.headers["location"].encode("utf-8", "replace"), self._mask)
+                cure = f"; it redirects to {place}: name that URL as the target"
             raise HttpTargetError(f"status {response.status_code}: {beginning or '(an empty body)'}{cure}")
         body = await _read(response, MAX_BYTES)
         if len(body) > MAX_BYTES:
             raise HttpTargetError(f"the response is longer than {MAX_BYTES:,} bytes and was cut off")
         return body
 
-    def _redirected(self, response: httpx2.Response) -> httpx2.URL:
-        import httpx2
-
-        try:
-            url = response.url.join(response.headers["location"])
-        except httpx2.InvalidURL:
-            raise HttpTargetError(f"status {response.status_code} redirects to an invalid URL") from None
-        if _origin(url) != _origin(self._url) or url.userinfo:
-            raise HttpTargetError(
-                f"status {response.status_code} redirects to {self._mask(_origin(url))}, which is another server; "
-                "name that server as the target if this is intended"
-            )
-        return url
-
-    def _client(self) -> httpx2.AsyncClient:
-        """Return the client of the running loop."""
+    def _opened(self) -> httpx2.AsyncClient:
         from http.cookiejar import CookieJar, DefaultCookiePolicy
 
         import httpx2
 
-        if client := self._clients.get(loop := asyncio.get_running_loop()):
-            return client
-        headers = httpx2.Headers({"User-Agent": "evaltrack", "Accept": "application/json"})
-        headers.update({"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"})
-        headers.update(self._headers)
-        self._clients[loop] = client = httpx2.AsyncClient(
-            headers=headers,
-            # a cookie would share state between questions
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-            # the run loop limits the number of concurrent questions
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS),
-        )
-        return client
+        if self._client is None:
+            headers = httpx2.Headers({"User-Agent": "evaltrack", "Accept": "application/json"})
+            headers.update({"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"})
+            headers.update(self._headers)
+            self._client = httpx2.AsyncClient(
+                headers=headers,
+                # a cookie would share state between questions
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                # the run loop limits the number of concurrent questions
+                limits=httpx2.Limits(
+                    max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS
+                ),
+            )
+        return self._client
 
     def _mask(self, text: str) -> str:
         """Mask the values of headers and queries, which a server may send back."""
