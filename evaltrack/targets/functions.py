@@ -26,7 +26,7 @@ from evaltrack.tracking.question_spans import (
 )
 
 
-def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> Target:
+def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> FunctionTarget:
     """Return a `Target` that calls `function`: a sync one in threads, an async one in a separate event loop or in ours.
 
     Raises:

@@ -21,18 +21,18 @@ from dataclasses import asdict
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.records import Question, Response, Target
+from evaltrack.records import Response, Target
 from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
+from evaltrack.targets.functions import function_target
 from evaltrack.targets.libraries import chat_fields
-from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, take_mapping
-from evaltrack.targets.packages import packages_here
-from evaltrack.targets.processes import Order, Pool
-from evaltrack.targets.python import Call, memory_bytes, worker_count
-from evaltrack.targets.responses import FIELDS, as_response, plain_item
-from evaltrack.targets.threads import in_thread
+from evaltrack.targets.mapping import FIELDS, take_mapping
+from evaltrack.targets.processes import Order
+from evaltrack.targets.python import ProcessTarget, function_service, memory_bytes, worker_count
+from evaltrack.targets.responses import FIELDS as RESPONSE_FIELDS
+from evaltrack.targets.responses import as_response, plain_item
 from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
 
@@ -50,35 +50,32 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
     workers, memory = worker_count(settings.pop("workers", "1")), memory_bytes(settings.pop("memory", ""))
     column, store_uri = settings.pop("input", ""), settings.pop("store", "")
     given = settings.keys() & {"answer", "sources", "error"}
-    reader = take_mapping("model", settings) if given else None
+    mapping = {name: settings.pop(name) for name in FIELDS if given and name in settings}
+    take_mapping("model", dict(mapping))
     no_more_settings("model", settings, KNOWN)
     if not uri.partition(":")[2].startswith("/"):
         raise UsageError(f"model `{uri}`: write models:/NAME@ALIAS, models:/NAME/VERSION or runs:/RUN/NAME")
     store = connect(store_uri or None)
     form = model_form(store, uri, column)
-    place = json.dumps({"store": store.uri, "form": asdict(form)})
+    place = json.dumps({"store": store.uri, "form": asdict(form), "mapping": mapping})
     order = Order(place, "evaltrack.targets.models:serving", memory)
-    return ModelTarget(order, f"model `{uri}`", workers, form, store, reader)
+    return ModelTarget(order, f"model `{uri}`", workers, form, store)
 
 
-class ModelTarget(Pool, Target):
+class ModelTarget(ProcessTarget):
     """A model of MLflow in separate processes."""
 
-    def __init__(
-        self, order: Order, what: str, workers: int, form: ModelForm, store: Store, reader: ResponseReader | None
-    ) -> None:
+    files: Mapping[str, str] = {}
+    """None: the model was logged with its code."""
+
+    def __init__(self, order: Order, what: str, workers: int, form: ModelForm, store: Store) -> None:
         super().__init__(order, what, workers)
-        self.form, self._store, self._reader = form, store, reader
+        self.form, self._store = form, store
 
     @property
     def model(self) -> str | None:
         """The model's name and version."""
         return self.form.name
-
-    @property
-    def packages(self) -> Mapping[str, str]:
-        """The packages of this interpreter, which its processes also use."""
-        return packages_here()
 
     @property
     def takes_history(self) -> bool:
@@ -90,38 +87,26 @@ class ModelTarget(Pool, Target):
         is_here = home.store == self._store.uri and self.form.model_id
         return link_model(self._store, home.run_id, self.form.model_id) if is_here else None
 
-    async def __call__(self, question: Question, k: int, /) -> Response:
-        """Return the model's response.
-
-        Raises:
-            InvalidResponseError: it returned no response.
-            RaisedElsewhereError: the model raised.
-            ProcessEndedError: its process ended.
-        """
-        raw = await self.call(Call.model_construct(question=question, k=k))
-        if len(raw) > MAX_BYTES:
-            raise InvalidResponseError(f"is {len(raw):,} bytes long; return at most {MAX_BYTES:,}")
-        return self._reader.from_json(raw) if self._reader else response_of(json.loads(raw))
-
 
 def serving(place: str) -> Service:
-    """Return the service of a child process for the model: JSON of a `Call` to JSON of the model's output.
+    """Return the service of a child process for the model.
 
     Raises:
         UsageError: it cannot be loaded.
     """
     order = json.loads(place)
-    predict = in_thread(loaded_model(order["store"], ModelForm(**order["form"])))
+    predict = loaded_model(order["store"], ModelForm(**order["form"]))
+    read = take_mapping("model", order["mapping"]) if order["mapping"] else response_of
 
-    async def answer(payload: bytes) -> bytes:
-        call = Call.model_validate_json(payload)
-        output = await predict(call.question.question, call.k, call.question.messages)
+    def ask(question: str, k: int, messages: list[dict[str, str]]) -> Response:
+        output = predict(question, k, messages)
         try:
-            return json.dumps(output, allow_nan=False, default=plain_item).encode()
+            content = json.dumps(output, allow_nan=False, default=plain_item)
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidResponseError(f"cannot be written as JSON: {error}") from None
+        return read(json.loads(content))
 
-    return Service(answer)
+    return function_service(function_target(ask, own_loop=False))
 
 
 def response_of(output: Any) -> Response:
@@ -135,5 +120,5 @@ def response_of(output: Any) -> Response:
     if not isinstance(output, Mapping) or not output.keys() & {"choices", "output", "messages"}:
         return as_response(output)
     extra = output.get("custom_outputs")
-    own = {name: extra[name] for name in FIELDS if name in extra} if isinstance(extra, Mapping) else {}
+    own = {name: extra[name] for name in RESPONSE_FIELDS if name in extra} if isinstance(extra, Mapping) else {}
     return as_response({name: value for name, value in (chat_fields(output) | own).items() if value is not None})

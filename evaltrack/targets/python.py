@@ -39,7 +39,7 @@ from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError
-from evaltrack.targets.functions import function_target, small_enough
+from evaltrack.targets.functions import FunctionTarget, function_target
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.processes import MAX_WORKERS, Order, Pool
 from evaltrack.tracking.question_spans import write_to_experiment_of
@@ -70,7 +70,8 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
 
     if memory and not can_limit():
         raise UsageError("python target: memory cannot be bounded on this system; leave it out")
-    return ProcessTarget(Order(place, "evaltrack.targets.python:answering", memory, store), workers)
+    order = Order(place, "evaltrack.targets.python:answering", memory, store)
+    return ProcessTarget(order, f"python target `{place}`", workers)
 
 
 def worker_count(text: str) -> int:
@@ -110,12 +111,9 @@ class Call(Record):
 
 
 class ProcessTarget(Pool, Target):
-    """A function in separate processes, named by its `place`."""
+    """A function in separate processes."""
 
     _home: TraceHome | None = None
-
-    def __init__(self, order: Order, workers: int) -> None:
-        super().__init__(order, f"python target `{order.place}`", workers)
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -147,7 +145,7 @@ class ProcessTarget(Pool, Target):
         """
         returned = await self.call(Call.model_construct(question=question, k=k, home=self._home))
         try:
-            return small_enough(Response.model_validate_json(returned))
+            return Response.model_validate_json(returned)
         except ValidationError as error:
             raise InvalidResponseError(f"is not a valid response: {error.error_count()} fields are wrong") from None
 
@@ -158,7 +156,11 @@ def answering(place: str) -> Service:
     Raises:
         UsageError: it cannot be imported, or takes other arguments than a question, k and messages.
     """
-    target = function_target(import_function(place), own_loop=False)
+    return function_service(function_target(import_function(place), own_loop=False))
+
+
+def function_service(target: FunctionTarget) -> Service:
+    """Return the service of a child process for a function in it."""
 
     async def answer(payload: bytes) -> bytes:
         call = Call.model_validate_json(payload)
