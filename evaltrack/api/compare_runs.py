@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_sides import side_of_file, side_of_run
@@ -167,8 +167,9 @@ def compare_sets(
 ) -> SetComparisons:
     """Compare the newest run of each golden set with the baseline of that set, question by question.
 
-    A set cannot be compared if its newest run failed, is the baseline itself or measured something else. Its verdict is
-    then unknown, and the other sets are compared all the same. A rule for a domain is applied to the sets that have it.
+    A set cannot be compared if it has no baseline, or its newest run failed, is the baseline itself or measured
+    something else. Its verdict is then unknown, and the other sets are compared all the same. A rule for a domain is
+    applied to the sets that have it.
 
     Args:
         golden_sets: Golden sets, by their files or names, each once.
@@ -180,28 +181,24 @@ def compare_sets(
         **settings: As in `compare_runs`, except `golden`.
 
     Raises:
-        UsageError: an option is wrong, or a set has no run or no baseline; nothing was compared.
-        TrackingError: the store is out of reach.
+        UsageError: an option is wrong, or no set has a run and a baseline.
     """
     paths, config = [os.fspath(each) for each in golden_sets], settings_of(ComparisonConfig, settings)
     _check_names(paths, config)
-    store = connect_to_read(tracking_uri, ui_url)
-    problems = _problems(store, paths, experiment)
     domains = {path: _domains(path) for path in paths}
     _check_rules(config, domains)
-    sets = []
+    shared: Any = {"experiment": experiment, "tracking_uri": tracking_uri, "ui_url": ui_url, "log": log, "say": say}
+    sets, wrong = list[ComparedSet](), list[str]()
     for path in paths:
-        problem, made = problems.get(path, ""), None
-        if not problem:
-            drops = _rules_for(config.max_drop, domains[path])
-            own: ComparisonOptions = {**settings, "golden": path, "max_drop": drops}
-            try:
-                made = compare_runs(
-                    experiment=experiment, log=log, tracking_uri=tracking_uri, say=say, ui_url=ui_url, **own
-                )
-            except InconclusiveError as error:
-                problem = str(error)
+        own: Any = {**settings, "golden": path, "max_drop": _rules_for(config.max_drop, domains[path])}
+        try:
+            made, problem = compare_runs(**shared, **own), ""
+        except (InconclusiveError, UsageError) as error:
+            made, problem = None, str(error)
+            wrong += [f"{path}: {problem}"] if isinstance(error, UsageError) else []
         sets.append(ComparedSet(golden_name(path), made, problem))
+    if len(wrong) == len(sets):
+        raise UsageError(listed(wrong))
     return SetComparisons(tuple(sets))
 
 
@@ -215,25 +212,6 @@ def _check_names(paths: Sequence[str], config: ComparisonConfig) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"golden set `{name}` is named {names.count(name)} times; name it once")
-
-
-def _problems(store: Store, paths: Sequence[str], experiment: str | None) -> dict[str, str]:
-    """Return the reasons that sets cannot be compared, by path.
-
-    Raises:
-        UsageError: some have no run or no baseline; all of them are listed.
-    """
-    wrong, inconclusive = [], {}
-    for path in paths:
-        try:
-            choose_runs(store, None, None, experiment, golden=golden_name(path))
-        except UsageError as error:
-            wrong.append(f"{path}: {error}")
-        except InconclusiveError as error:
-            inconclusive[path] = str(error)
-    if wrong:
-        raise UsageError(listed(wrong))
-    return inconclusive
 
 
 def _domains(path: str) -> frozenset[str] | None:

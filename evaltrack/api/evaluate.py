@@ -17,7 +17,7 @@ from typing import Any
 
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
-from evaltrack.api.run_artifacts import left_out_words, log_reports, model_words, run_notes
+from evaltrack.api.run_artifacts import log_reports, logged_metrics, model_words, run_notes
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import Gathering, Progress, Silent
@@ -270,7 +270,7 @@ class _Evaluation:
             settings=run.settings,
             screen=run_screen,
         )
-        others = filter(None, (*takers.warnings.texts(), left_out_words(result)))
+        others = filter(None, (*takers.warnings.texts(), logged_metrics(result)[1]))
         return replace(result, notes=(*result.notes, *others))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from evaltrack.errors import Guide
@@ -44,7 +44,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     around = Around(name=run.name, traces=writer.traced(plan.traces), trace_link=trace_link)
     writer.log_text(REPORT, [run_html(result, writer.rows, around)])
     note = with_own_note(plan.settings.note, run_note(result, len(plan.settings.note)))
-    metrics = logged_metrics(result)
+    metrics, _ = logged_metrics(result)
     late = {} if "model" in run.params else {"model": result.signature.model}
     writer.log_summary(metrics, run_summary(result), note, plan.tags(result.signature), late)
     if plan.settings.evaluation_json:
@@ -66,11 +66,11 @@ def run_notes(
 ) -> tuple[str, ...]:
     """Return the notes of the plan, then the `hints`, then the notes of the journal, the responses and the costs."""
     whole = summary.num_questions == len(plan.golden)
-    own = [*hints, journal.problem, _reuse_words(journal.reuse, whole=whole), *_of_responses(plan, ledger, summary)]
+    own = [*hints, journal.problem, _reuse_words(journal.reuse, whole=whole), *_of_responses(ledger, summary)]
     return (*plan.notes(), *(note for note in own if note), *_of_costs(plan, ledger))
 
 
-def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]:
+def _of_responses(ledger: Ledger, summary: Summary) -> Iterator[str]:
     if ledger.num_empty:
         those = f"{ledger.num_empty:,} of {count(ledger.num_responses, 'response')}"
         what = f"{those} {verb(ledger.num_empty, 'has', 'have')} neither an answer nor sources"
@@ -83,24 +83,9 @@ def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]
     if ledger.num_unanswered and summary.num_judged:
         number = ledger.num_unanswered
         yield f"{count(number, 'response')} had no answer, and {verb(number, 'is', 'are')} in no metric of a judge"
-    if floor := _floor_words(plan, summary):
-        yield floor
     if ledger.unread:
         names = ", ".join(f"{name} (in {number:,})" for name, number in ledger.unread.items())
         yield f"responses have fields that are not read: {shown_text(names)}"
-
-
-def _floor_words(plan: Plan, summary: Summary) -> str | None:
-    """Return a note on answerable questions that a BM25 target declined because of its floor; None without any."""
-    from evaltrack.targets.bm25 import Bm25ByDomain, Bm25Target
-
-    if not isinstance(plan.target, Bm25Target | Bm25ByDomain) or not plan.target.floor or plan.several_trials:
-        return None
-    rate, measured = (each.get("false_abstention_rate", 0) for each in (summary.metrics, summary.counts))
-    if not (declined := round(rate * measured)):
-        return None
-    questions = f"{count(declined, 'answerable question')} {verb(declined, 'was', 'were')}"
-    return f"{questions} below the floor {plan.target.floor:g} (`--target-option floor=…`), and declined"
 
 
 def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:
@@ -136,34 +121,21 @@ LIMIT = 600
 """Largest number of metrics of a run; MLflow takes 1,000 in one call, and its charts slow down before that."""
 
 
-def logged_metrics(result: RunResult, limit: int = LIMIT) -> dict[str, float]:
+def logged_metrics(result: RunResult, limit: int = LIMIT) -> tuple[dict[str, float], str | None]:
     """Return the MLflow metrics of a run: main means, the user's scores, questions and errors, and means of domains.
 
-    Domains are added from the largest on until `limit` is reached. `summary.json` holds all means with their counts.
+    Domains are added from the largest on until `limit` is reached; a note says how many are left out, if any.
+    `summary.json` holds all means with their counts.
     """
     own = result.table.own_names
     logged = {name: result.metrics[name] for name in first_ones_first(result.metrics) if name in MAIN or name in own}
     logged |= {name: result.totals[name] for name in ("num_questions", "num_errors")}
-    for added in _domains(result):
-        if len(logged) + len(added) > limit:
-            break
-        logged |= added
-    return logged
-
-
-def left_out_words(result: RunResult, limit: int = LIMIT) -> str | None:
-    """Return a note on the domains that MLflow's metrics leave out; None if they hold all."""
-    logged = logged_metrics(result, limit)
-    domains = [added for added in _domains(result) if added]
-    there = sum(next(iter(added)) in logged for added in domains)
-    if there == len(domains):
-        return None
-    return f"MLflow's metrics hold {there:,} of {len(domains):,} domains, the largest; summary.json holds them all"
-
-
-def _domains(result: RunResult) -> Iterator[Mapping[str, float]]:
-    """Yield the metrics of each domain."""
     groups = {domain: means for group, means in result.groups.items() if (domain := domain_of(group)) is not None}
     parts = names_within(groups)
-    for domain, means in groups.items():
-        yield {f"domain/{parts[domain]}/{name}": means[name][0] for name in first_ones_first(means)}
+    for number, (domain, means) in enumerate(groups.items()):
+        added = {f"domain/{parts[domain]}/{name}": means[name][0] for name in first_ones_first(means)}
+        if len(logged) + len(added) > limit:
+            those = f"{number:,} of {len(groups):,} domains, the largest"
+            return logged, f"MLflow's metrics hold {those}; summary.json holds them all"
+        logged |= added
+    return logged, None

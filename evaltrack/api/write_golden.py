@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from math import isnan
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.lines import checked_question, line_of
+from evaltrack.golden.lines import line_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.records import Question
 from evaltrack.system.files import STATE_VARIABLE, new_files, state_folder, store_private_file
@@ -76,20 +77,17 @@ def golden_file(golden: GoldenSet | Questions) -> str:
 
 
 def _lines(questions: Questions, name: str) -> list[str]:
-    lines, problems, places = list[str](), list[tuple[int, str]](), dict[object, int]()
-    for place, entry in enumerate(_entries(questions), start=1):
-        line = _line(entry, place, name)
-        if isinstance(line, list):
-            problems.extend((place, problem) for problem in line)
-            continue
-        first = places.setdefault(line["id"], place)
-        if first != place:
-            problems.append((place, f"id `{line['id']}` is already that of entry {first}; give it another"))
-        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    if problems:
-        raise GoldenError([f"entry {place}: {what}" for place, what in problems], [place for place, _ in problems])
+    """Return the lines of a golden set of this name, checked as its file would be."""
+    lines = [_line(entry, place) for place, entry in enumerate(_entries(questions), start=1)]
     if not lines:
         raise GoldenError(["the golden set holds no questions; give mappings with `question` and what it expects"])
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        path = Path(folder) / f"{name}.jsonl"
+        path.write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
+        try:
+            open_golden(path)
+        except GoldenError as error:
+            raise GoldenError([each.replace(f"{path}:", "entry ") for each in error.problems], error.lines) from None
     return lines
 
 
@@ -103,15 +101,17 @@ def _entries(questions: object) -> Iterator[object]:
     yield from questions
 
 
-def _line(entry: object, place: int, name: str) -> dict[str, object] | list[str]:
-    """Return the golden line of an entry, or all its problems."""
+def _line(entry: object, place: int) -> str:
+    """Return an entry as a line of JSON."""
     if isinstance(entry, Question):
-        return {"domain": entry.domain, **line_of(entry)}
-    if not isinstance(entry, Mapping):
-        return [f"is {type(entry).__name__}; a question is a dict with the fields of a golden line, or a Question"]
-    fields = {str(key): plain for key, value in entry.items() if (plain := _plain(value)) is not None}
-    question = checked_question({"id": place, "domain": name, **fields})
-    return question if isinstance(question, list) else {"domain": question.domain, **line_of(question)}
+        entry = {"domain": entry.domain, **line_of(entry)}
+    elif isinstance(entry, Mapping):
+        fields = {str(key): plain for key, value in entry.items() if (plain := _plain(value)) is not None}
+        entry = {"id": place, **fields}
+    try:
+        return json.dumps(entry, ensure_ascii=False) + "\n"
+    except (TypeError, ValueError) as error:
+        raise GoldenError([f"entry {place}: {error}; write texts, numbers, lists and dicts"], [place]) from None
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.options import GroupedCommand, in_group, no_empty_name, output_option, settings_options
-from evaltrack.cli.output import IN_EXIT_CODE, print_command, print_result_as, result_is_in, say
+from evaltrack.cli.output import print_command, print_result_as, say
 from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
 from evaltrack.privacy.addresses import shown_text
@@ -75,31 +75,53 @@ def compare(
     %; false abstentions or hard fails rise by more than 10 points; or any question goes from pass to fail. These
     questions are rerun if the run's target is on this machine; one that passes a rerun is flaky and does not count.
     """
-    from evaltrack.api.compare_runs import compare_runs
+    from evaltrack.api.compare_runs import compare_runs, compare_sets
     from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison_files import form_of, json_text, write_comparison
+    from evaltrack.report.comparison_files import form_of, json_text, write_comparison, write_sets
     from evaltrack.report.comparison_text import comparison_markdown, print_comparison
+    from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown
     from evaltrack.system.files import check_result_file
 
     for name in files:
         form_of(name)
         check_result_file(Path(name), reads=[baseline])
-    options |= settings | {"experiment": options["experiment"] or None}
+    options |= settings | {"experiment": options["experiment"] or None, "say": say}
     if len(runs) > 1:
-        options |= {"baseline_run": baseline_run, "baseline": baseline}
-        return compare_several(runs, files, github=github, output=output, options=options)
-    run = "".join(runs)
-    if golden_name(run) != run:
-        run, options["golden"] = "", options.get("golden", run)
-    with redirect_stdout(sys.stderr):  # a target that is rerun may print
-        comparison = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, say=say, **options)
-    result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else IN_EXIT_CODE)
-    code_of_files = write_files(partial(write_comparison, comparison), files)
-    table = partial(print_comparison, comparison, everything=everything)
-    print_result_as(output, table, lambda: [json_text(comparison)], partial(comparison_markdown, comparison))
-    if github:
+        _check_sets(runs, baseline_run, baseline)
+        with redirect_stdout(sys.stderr):
+            made = compare_sets(runs, **options)
+        compared = [each.comparison for each in made.sets if each.comparison]
+        exit_code, write = made.exit_code, partial(write_sets, made)
+        table, json_pieces = partial(print_set_comparisons, made), partial(sets_json_text, made)
+        markdown = partial(sets_markdown, made)
+    else:
+        run = "".join(runs)
+        if golden_name(run) != run:
+            run, options["golden"] = "", options.get("golden", run)
+        with redirect_stdout(sys.stderr):  # a target that is rerun may print
+            one = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, **options)
+        compared = [one]
+        exit_code, write = one.exit_code, partial(write_comparison, one)
+        table, json_pieces = partial(print_comparison, one, everything=everything), partial(json_text, one)
+        markdown = partial(comparison_markdown, one)
+    code_of_files = write_files(write, files)
+    print_result_as(output, table, lambda: [json_pieces()], markdown)
+    for comparison in compared if github else ():
         print_annotations(comparison, output)
-    return comparison.exit_code or code_of_files
+    return exit_code or code_of_files
+
+
+def _check_sets(names: Sequence[str], baseline_run: str, baseline: str) -> None:
+    """Refuse what applies to a single comparison only."""
+    from evaltrack.golden.reader import golden_name
+
+    for option, value in (("--baseline-run", baseline_run), ("--baseline", baseline)):
+        if value:
+            raise click.UsageError(f"{option} needs a single comparison; name one golden set or run")
+    for name in names:
+        if golden_name(name) == name:
+            problem = f"`{name}` is not a golden set (.jsonl or .json)"
+            raise click.UsageError(f"{problem}; with several arguments each must be one")
 
 
 def write_files(write: Callable[[str], object], files: Sequence[str]) -> int:
@@ -123,39 +145,3 @@ def print_annotations(comparison: Comparison, output: str) -> None:
 
     for line in annotations(comparison):
         print_command(line, err=output != "table")
-
-
-OF_ONE = {
-    "baseline_run": "--baseline-run",
-    "baseline": "--baseline",
-}
-"""Options that apply only to a single comparison."""
-
-
-def compare_several(
-    names: Sequence[str], files: Sequence[str], *, github: bool, output: str, options: dict[str, Any]
-) -> int:
-    """Compare the newest run of each set with its baseline, print one table, and return the exit code."""
-    from evaltrack.api.compare_runs import compare_sets
-    from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison_files import write_sets
-    from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown
-
-    for name, option in OF_ONE.items():
-        if options.pop(name):
-            raise click.UsageError(f"{option} needs a single comparison; name one golden set or run")
-    for name in names:
-        if golden_name(name) == name:
-            raise click.UsageError(
-                f"`{name}` is not a golden set (.jsonl or .json); with several arguments each must be one"
-            )
-    with redirect_stdout(sys.stderr):
-        made = compare_sets(names, say=say, **options)
-    result_is_in("the runs in MLflow" if options["log"] else IN_EXIT_CODE)
-    code_of_files = write_files(partial(write_sets, made), files)
-    table, markdown = partial(print_set_comparisons, made), partial(sets_markdown, made)
-    print_result_as(output, table, lambda: [sets_json_text(made)], markdown)
-    for each in made.sets if github else ():
-        if each.comparison:
-            print_annotations(each.comparison, output)
-    return made.exit_code or code_of_files

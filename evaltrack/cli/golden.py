@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from evaltrack.cli.options import from_caller, output_option
-from evaltrack.cli.output import IN_EXIT_CODE, print_json, result_is_in
+from evaltrack.cli.output import print_json
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, UsageError, printable
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count, verb
@@ -79,7 +79,6 @@ def lint(
         _print_findings(findings)
     if "error" in severities:
         return EXIT_USAGE
-    result_is_in(IN_EXIT_CODE)
     if output != "json":
         click.echo(f"{count(len(files), 'golden set')} checked, all lines are valid")
     return EXIT_MISSED if strict and "warning" in severities else 0
@@ -125,7 +124,6 @@ def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, out
     from evaltrack.report.escaping import one_line
 
     result = anchor_golden(file, corpus or None, target=target or None, dry_run=dry_run)
-    result_is_in(file)
     if output == "json":
         anchors = [vars(each) for each in result.anchors]
         print_json({"anchors": anchors, "left": [{"question": key, "reason": why} for key, why in result.left]})
@@ -254,7 +252,6 @@ def add(
         cure = "give --expect, --source, --quote, --negative or --answer, or add it as a --draft"
         raise UsageError(f"the question expects nothing; {cure}")
     made = add_question(file, corpus=corpus or None, id=key, **fields)
-    result_is_in(file)
     if output == "json":
         print_json(made.model_dump(mode="json", exclude_defaults=True))
     else:
@@ -288,21 +285,13 @@ def draft(file: str, model: str, categories: tuple[str, ...], output: str, **opt
     from evaltrack.api.draft_by_model import draft_by_model
     from evaltrack.api.progress_bar import shown_progress
 
-    done = 0
     with shown_progress(choice=True) as progress:
-
-        def told(now: int, total: int) -> None:
-            nonlocal done
-            done = now
-            progress.note("proposing", now, total)
-
+        told = partial(progress.note, "proposing")
         try:
             made = draft_by_model(file, model=model, categories=categories, on_progress=told, **options)
         except KeyboardInterrupt:
-            proposals = f"{count(done, 'proposal')} {verb(done, 'was', 'were')} made"
-            kept = f"{proposals}; the valid ones are in {file}; run the same command to continue"
-            raise KeyboardInterrupt(kept if done else "nothing was proposed yet") from None
-    result_is_in(file)
+            kept = f"the valid proposals are in {file}; run the same command to continue"
+            raise KeyboardInterrupt(kept) from None
     if output == "json":
         print_json([each.model_dump(mode="json", exclude_defaults=True) for each in made.questions])
     else:
@@ -379,7 +368,6 @@ def import_command(
 
     options["fields"] = _mapped_fields(options["fields"])
     made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)
-    result_is_in(output_file)
     if output == "json":
         print_json({**asdict(made), "path": str(made.path)})
         return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -212,23 +211,14 @@ def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) ->
     }
 
 
-def _default(option: click.Option, value: Any, place: str) -> Any:
-    """Return the checked value, as a list if the option is repeatable."""
-    values = value if option.multiple and isinstance(value, list) else [value]
-    types: tuple[type, ...]
-    if option.is_flag:
-        types, wanted = (bool,), "true or false"
-    elif isinstance(option.type, click.types.IntParamType):
-        types, wanted = (int,), "a whole number"
-    elif isinstance(option.type, click.types.FloatParamType):
-        types, wanted = (int, float), "a number"
-    else:
-        types, wanted = (str, int, float), "a text"
-    for each in values:
-        if type(each) not in types or (isinstance(each, float) and not isfinite(each)):
-            shown = "a list" if isinstance(each, list) else "a table" if isinstance(each, dict) else str(each).lower()
-            raise UsageError(f"{place} is {shown}; write {wanted}")
-    return values if option.multiple else value
+def _default(option: click.Option, value: Any, place: str) -> list[str] | str:
+    """Return the value as typed on the command line, as a list if the option is repeatable; click has checked it."""
+    texts = list(map(str, value)) if option.multiple and isinstance(value, list) else [str(value)]
+    try:
+        option.type_cast_value(click.Context(click.Command("")), texts if option.multiple else texts[0])
+    except click.BadParameter as error:
+        raise UsageError(f"{place}: {error.message}") from None
+    return texts if option.multiple else texts[0]
 
 
 def check_environment(environment: Mapping[str, str], command: click.Command) -> None:

@@ -41,15 +41,12 @@ class CommandlessStream:
     """A text stream that writes no line that a CI runner reads as a command.
 
     If the stream cannot be written (`| head`, a full disk, a closed descriptor), the rest of the output is dropped.
-    `problem` holds the reason, but not for a closed pipe. `is_cut` is True if a file or terminal lacks a part of the
-    output.
+    `problem` holds the reason, but not for a closed pipe.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self.problem = ""
-        self.is_cut = False
         self.is_closed = stream is None
-        self.result_place = ""
         self.stream = _nowhere() if stream is None else stream
 
     def write(self, text: str) -> int:
@@ -80,7 +77,6 @@ class CommandlessStream:
 
     def _give_up(self, error: OSError | ValueError) -> None:
         if not isinstance(error, BrokenPipeError):
-            self.is_cut = self.is_cut or isinstance(error, OSError)
             self.problem = self.problem or getattr(error, "strerror", None) or str(error)
         try:
             descriptor = self.stream.fileno()
@@ -123,31 +119,16 @@ def _open_closed_descriptors() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest free number
 
 
-IN_EXIT_CODE = "the exit code"
-"""The place of a result that only the exit code holds."""
-
-
-def result_is_in(place: str) -> None:
-    """Set where the result is stored besides stdout. A closed stdout then does not change the exit code."""
-    if isinstance(sys.stdout, CommandlessStream):
-        sys.stdout.result_place = place
-
-
 def code_after_output(code: int) -> int:
-    """Return the exit code after the output is written. Cut or lost output is no success.
+    """Return the exit code after the output is written. Incomplete output is no success: the next step may read it.
 
-    If stdout cannot be written, a message on stderr gives the reason and the place of the result. A full disk is never
-    a success: the next step may read the file. A reader that closes the pipe (`| head`) is no error.
+    A reader that closes the pipe (`| head`) is no error.
     """
     sys.stdout.flush()
     if not isinstance(sys.stdout, CommandlessStream) or not sys.stdout.problem:
         return code
-    place = sys.stdout.result_place
-    if sys.stdout.is_cut and not code:
-        code, place = EXIT_INCONCLUSIVE, "" if place == IN_EXIT_CODE else place
-    where = f"the result is in {place}" if place else "the rest of the output is lost"
-    click.echo(f"stdout could not be written: {sys.stdout.problem}; {where}", err=True)
-    return code if place or code else EXIT_INCONCLUSIVE
+    click.echo(f"stdout could not be written: {sys.stdout.problem}; the output is incomplete", err=True)
+    return code or EXIT_INCONCLUSIVE
 
 
 def _replace_what_cannot_be_written(stream: TextIO | None) -> None:

@@ -17,7 +17,7 @@ from evaltrack.cli.options import (
     output_option,
     settings_options,
 )
-from evaltrack.cli.output import print_result_as, result_is_in, say, wants_json
+from evaltrack.cli.output import print_result_as, say, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
 from evaltrack.evaluation.settings import EvaluationConfig
 
@@ -102,7 +102,6 @@ def _run_several(
 
     with redirect_stdout(sys.stderr):
         sets = run_sets(list(map(from_caller, paths)), target=target, progress=True, say=say, **settings)
-    result_is_in(f"MLflow run {sets.run_id}")
     print_result_as(output, partial(print_sets, sets), partial(sets_json, sets))
     return min((_end_of_set(result, min_coverage) for result in sets.results), key=WORST_FIRST.index, default=0)
 
@@ -137,7 +136,6 @@ def print_result(result: RunResult, output: str) -> None:
     from evaltrack.report.run_text import print_run
     from evaltrack.report.words import warning_words
 
-    result_is_in(f"MLflow run {result.run_id}")
     print_result_as(output, partial(print_run, result), partial(run_json, result))
     if result.totals["num_errors"]:
         click.secho(f"Warning: {warning_words(result.totals)}", err=True, fg="yellow")
@@ -160,22 +158,14 @@ def run_showcase(settings: dict[str, Any], output: str) -> int:
     with redirect_stdout(sys.stderr):
         before, after = run_demo(progress=True, **settings)
     if not wants_json(output):
-        click.echo(f"Before, {BEFORE}: {_means(before)}; this run is the baseline.")
-        click.echo(f"After,  {AFTER}:")
+        click.echo(f"Before, {BEFORE}; this run is the baseline:")
+        print_result(before, output)
+        click.echo(f"\nAfter, {AFTER}:")
     print_result(after, output)
     experiment = settings_of(EvaluationConfig, settings).experiment
     place = f" --experiment {quoted(experiment)}" if experiment else ""
     click.echo(f"\nWhat the change broke:  evaltrack compare{place}", err=True)
     return end_of(after)
-
-
-def _means(result: RunResult) -> str:
-    from evaltrack.metrics.catalogue import HEADLINES
-    from evaltrack.report.words import metric_number, metric_title
-
-    names = [score.metric for score in HEADLINES if score.metric in result.metrics]
-    k, metrics = result.signature.k, result.metrics
-    return ", ".join(f"{metric_title(name, k)} {metric_number(name, metrics[name])}" for name in names)
 
 
 @click.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evaltrack.cli.options import GroupedCommand, from_caller, in_group, output_option
-from evaltrack.cli.output import print_result_as, result_is_in, say
+from evaltrack.cli.output import print_result_as, say
 from evaltrack.errors import EXIT_INCONCLUSIVE
 
 if TYPE_CHECKING:
@@ -78,5 +78,4 @@ def _print_plan(file: str, output: str) -> int:
 def _print_sweep(result: SweepResult, output: str) -> None:
     from evaltrack.report.leaderboard import leaderboard_json, print_sweep
 
-    result_is_in(f"MLflow run {result.run_id}")
     print_result_as(output, partial(print_sweep, result), partial(leaderboard_json, result))

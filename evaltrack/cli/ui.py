@@ -21,10 +21,7 @@ import click
 
 from evaltrack.errors import Guide, TrackingError, UsageError
 
-HOSTS_HELP = (
-    "Additional hosts to serve, separated by commas: NAME or NAME:PORT. localhost, 127.0.0.1, [::1] and --host "
-    "(0.0.0.0: the machine's own name and addresses) are always served."
-)
+HOSTS_HELP = "Additional hosts to serve, separated by commas: NAME or NAME:PORT. Needed with --host 0.0.0.0."
 
 GRACE = 15.0
 """Seconds that a server has to end before it is killed."""
@@ -50,10 +47,10 @@ def ui(host: str, port: int, allowed_hosts: str) -> int:
     """
     from evaltrack.tracking.store import connect
 
-    hosts = _checked_hosts(host, port, allowed_hosts)
     store = connect()
     if store.is_server:
         return _serve_forwarding(store.uri, host, port, allowed_hosts)
+    hosts = _checked_hosts(host, port, allowed_hosts)
     _check_free(host, port)
     address = _address(host)
     reached = host if not address or not address.is_unspecified else "127.0.0.1" if address.version == 4 else "::1"
@@ -151,9 +148,6 @@ def _answers(address: tuple[str, int]) -> bool:
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
-OUTSIDE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
-"""Addresses reserved for documentation. The route to one shows this machine's own address; nothing is sent."""
-
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 
 
@@ -168,10 +162,14 @@ def outer_hosts(host: str, port: int, names: str) -> list[str]:
     `names` holds more hosts, separated by commas.
 
     Raises:
-        UsageError: one of the names is not a host.
+        UsageError: one of the names is not a host, or a server for all addresses has none.
     """
     address = _address(host)
-    hosts = _with_port(_own_names() if address and address.is_unspecified else [_bracketed(host)], port)
+    if address and address.is_unspecified and not names:
+        raise UsageError(
+            f"--host {host}: name the hosts under which others reach it: --allowed-hosts mlflow.example.com"
+        )
+    hosts = [] if address and address.is_unspecified else _with_port([_bracketed(host)], port)
     for each in filter(None, (part.strip().lower() for part in names.split(","))):
         if not _NAME.fullmatch(each):
             cure = "write names separated by commas, without patterns: mlflow.example.com,10.0.0.7:8080"
@@ -196,15 +194,3 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 def _bracketed(host: str) -> str:
     """Return a host as URLs write it: IPv6 addresses in brackets, names in lower case."""
     return f"[{host}]" if ":" in host else host.lower()
-
-
-def _own_names() -> list[str]:
-    name = socket.gethostname().lower()
-    addresses = []
-    with suppress(OSError):
-        addresses += [str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
-    for family, address in OUTSIDE.items():
-        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((address, 9))
-            addresses.append(str(probe.getsockname()[0]))
-    return [name, *(_bracketed(address) for address in dict.fromkeys(addresses) if "%" not in address)]

@@ -75,7 +75,7 @@ def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = Fals
     return baseline
 
 
-def no_baseline(golden: str, cure: str = "see `evaltrack baseline list`") -> UsageError:
+def no_baseline(golden: str, cure: str = "see `evaltrack baseline show`") -> UsageError:
     """Return the error for a golden set that has no baseline in the experiment."""
     return UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}", guide=Guide.BASELINE)
 

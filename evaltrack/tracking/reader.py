@@ -119,7 +119,7 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
         names = ", ".join([*ids[:LISTED], *["..."] * (len(ids) > LISTED)])
         raise UsageError(f"MLflow run {run_id} is the parent of several evaluations; name one of them: {names}")
     if text is None:
-        raise UsageError(f"MLflow run {run_id} is not an evaluation of evaltrack; see `evaltrack baseline list`")
+        raise UsageError(f"MLflow run {run_id} is not an evaluation of evaltrack; see `evaltrack baseline show`")
     signature = read_tag(Signature, text)
     if signature is None:
         raise UsageError(f"MLflow run {run_id} was written by another version of evaltrack; evaluate again")

@@ -162,17 +162,14 @@ def test_a_rule_for_a_domain_is_of_the_sets_that_have_it(paths: list[Path]) -> N
         compare_sets(paths, max_drop=["tow:mrr=1%"])
 
 
-def test_sets_without_a_baseline_or_a_run_are_wrong_usage(
-    paths: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_set_without_a_baseline_or_a_run_is_unknown(paths: list[Path], tmp_path: Path) -> None:
     evaluated(bare := write(tmp_path, "bare"))
-    with pytest.raises(UsageError) as caught:
-        compare_sets([bare, paths[0], "never"])
-    lines = str(caught.value).splitlines()
-    assert lines[0].startswith(f"{bare}: golden set `bare` has no baseline in this experiment")
-    assert lines[1].startswith("never: no finished run of golden set `never` in experiment `Default` to compare")
-    newest = mlflow.MlflowClient().search_runs(["0"], "tags.`evaltrack.golden` = 'one'", max_results=1)[0]
-    assert "evaltrack.compare.verdict" not in newest.data.tags
+    made = compare_sets([bare, paths[0], "never"], log=False)
+    assert (made.exit_code, verdicts(made)) == (3, ["unknown", "ok", "unknown"])
+    assert made.sets[0].problem.startswith("golden set `bare` has no baseline in this experiment")
+    assert made.sets[2].problem.startswith("no finished run of golden set `never` in experiment `Default` to compare")
+    with pytest.raises(UsageError, match="golden set `bare` has no baseline"):
+        compare_sets([bare])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import mlflow
 
 from evaltrack import run_eval
-from evaltrack.api.run_artifacts import left_out_words, logged_metrics
+from evaltrack.api.run_artifacts import logged_metrics
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.tracking.tags import FIRST_METRICS, metric_name, names_within
 from tests.api.test_evaluate import answers
@@ -46,7 +46,7 @@ def test_names_that_a_database_takes_for_one_are_told_apart() -> None:
 
 def test_the_main_metrics_are_logged_and_the_user_s_own() -> None:
     metrics = {score.metric: 0.5 for score in SCORES} | {"precision_at_k.max": 0.8, "combined_score_best": 1.4}
-    logged = logged_metrics(result(metrics=metrics, counts=dict.fromkeys(metrics, 4)))
+    logged, _ = logged_metrics(result(metrics=metrics, counts=dict.fromkeys(metrics, 4)))
 
     assert list(logged)[: len(FIRST_METRICS)] == list(FIRST_METRICS)
     top = [name for name in logged if "/" not in name]
@@ -59,23 +59,11 @@ def test_domains_that_are_left_out_are_counted() -> None:
     groups = {f"domain {i}": {"recall_at_k": (0.5, 4)} for i in range(100)} | {"hard": {"recall_at_k": (0.25, 2)}}
     made = result(groups=groups)
 
-    logged = logged_metrics(made, limit=40)
+    logged, note = logged_metrics(made, limit=40)
     held = [name for name in logged if name.startswith("domain/")]
     assert len(logged) <= 40
     assert held == [f"domain/domain {i}/recall_at_k" for i in range(len(held))]
     assert "difficulty/hard/recall_at_k" not in logged
     words = f"MLflow's metrics hold {len(held)} of 100 domains, the largest; summary.json holds them all"
-    assert left_out_words(made, limit=40) == words
-    assert left_out_words(made) is None
-
-
-def test_a_run_says_which_domains_are_not_among_its_metrics(store_uri: str, tmp_path: Path) -> None:
-    domains = tuple(f"domain {number}" for number in range(1000))
-    made = run_eval(golden_of(domains, tmp_path), target=answers, tracking_uri=store_uri, traces="off")
-
-    run = mlflow.MlflowClient(store_uri).get_run(made.run_id)
-    held = [name for name in run.data.metrics if name.startswith("domain/") and name.endswith("/pass_rate")]
-    note = f"MLflow's metrics hold {len(held)} of 1,000 domains, the largest; summary.json holds them all"
-    assert 0 < len(held) < 1000
-    assert note in made.notes
-    assert note in run.data.tags["mlflow.note.content"]
+    assert note == words
+    assert logged_metrics(made)[1] is None

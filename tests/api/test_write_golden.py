@@ -29,10 +29,12 @@ def own_state(tmp_path: Path) -> Path:
 def test_dicts_records_and_frames_are_the_same_set() -> None:
     records = [Question(domain="questions", **line) for line in LINES]
     frame = pd.DataFrame(LINES).assign(id=np.array([1, 2]))
-    paths = {golden_file(each) for each in (LINES, records, iter(LINES), frame, tuple(LINES))}
+    paths = [golden_file(each) for each in (LINES, records, iter(LINES), frame, tuple(LINES))]
 
-    (path,) = paths
+    path = paths[0]
     golden = open_golden(path)
+    assert {open_golden(each).digest for each in paths} == {golden.digest}
+    assert paths[0] == paths[2] == paths[4]
     assert (golden.name, len(golden), golden.stats.negatives) == ("questions", 2, 1)
     assert [question.expected for question in golden] == [("a",), ()]
     assert Path(path).stat().st_mode & 0o077 == 0
@@ -64,10 +66,10 @@ def test_all_bad_entries_stand_in_one_error(own_state: Path) -> None:
     with pytest.raises(GoldenError) as raised:
         golden_file(entries)  # type: ignore[arg-type]
     assert raised.value.problems == (
-        "entry 1: is int; a question is a dict with the fields of a golden line, or a Question",
+        "entry 1: is a number; a question is a JSON object",
         "entry 2: `question` is empty; write some text",
         "entry 3: unknown field `expected_chunk`; did you mean `expected_chunks`?",
-        "entry 5: id `7` is already that of entry 4; give it another",
+        "entry 5: id `7` is already on line 4; ids must be unique: give it another",
     )
     assert [path for path in own_state.rglob("*") if path.is_file()] == []
 

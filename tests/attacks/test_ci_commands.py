@@ -154,7 +154,7 @@ def test_a_run_and_its_baseline_are_printed_without_commands(store_uri: str, tmp
     run = ("run", path, "-t", answers, "--run-name", "##[error]name", "--judge", "none")
     printed = [evaltrack(*run, "--output", form, cwd=tmp_path, env={"COLUMNS": "40"}) for form in ("table", "json")]
     printed.append(evaltrack("baseline", "set", "--force", "--reason", "##[error]why\n::error::why", cwd=tmp_path))
-    printed += [evaltrack("baseline", "list", "--output", form, cwd=tmp_path) for form in ("table", "json")]
+    printed += [evaltrack("baseline", "show", "--output", form, cwd=tmp_path) for form in ("table", "json")]
     printed.append(evaltrack("report", "-o", "-", cwd=tmp_path))
 
     assert [ended.returncode for ended in printed] == [0] * 6, printed[2].stderr

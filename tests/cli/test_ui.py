@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.cli.ui import loopback_hosts, outer_hosts
+from evaltrack.errors import UsageError
 from tests.in_process import called
 from tests.mlflow_server import free_port
 
@@ -122,6 +123,6 @@ def test_the_hosts_are_exact_names() -> None:
         "a.example:5000",
         "b:8080",
     ]
-    any_of = outer_hosts("0.0.0.0", 5000, "")
-    assert f"{socket.gethostname().lower()}:5000" in any_of
-    assert not any("*" in each or each.startswith("0.0.0.0") for each in any_of)
+    assert outer_hosts("0.0.0.0", 5000, "a.example") == ["a.example", "a.example:5000"]
+    with pytest.raises(UsageError, match="name the hosts"):
+        outer_hosts("0.0.0.0", 5000, "")

@@ -179,7 +179,7 @@ def test_a_store_of_which_only_some_tables_were_made_says_so(tmp_path: Path) -> 
         "report -o x.html",
         "report a b -o x.html",
         "judge replay a",
-        "baseline list",
+        "baseline show",
     ],
 )
 def test_a_store_that_is_not_there_is_not_made(

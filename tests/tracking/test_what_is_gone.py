@@ -90,7 +90,7 @@ COMMANDS = {
     "report CANDIDATE": ("report", "CANDIDATE", "-o", "x.html"),
     "report BASELINE": ("report", "BASELINE", "-o", "x.html"),
     "show": ("baseline", "show", "few"),
-    "list": ("baseline", "list"),
+    "list": ("baseline", "show"),
 }
 
 
@@ -209,7 +209,7 @@ def test_what_is_gone_has_its_own_message(here: Here, capsys: pytest.CaptureFixt
 
 
 def test_to_look_for_an_experiment_creates_none(here: Here) -> None:
-    for command in (["compare"], ["report", "-o", "x.html"], ["baseline", "show", "few"], ["baseline", "list"]):
+    for command in (["compare"], ["report", "-o", "x.html"], ["baseline", "show", "few"], ["baseline", "show"]):
         assert cli(*command, "--experiment", "no such") == 2
     assert here.client.get_experiment_by_name("no such") is None
 

@@ -218,7 +218,7 @@ FORMS: dict[str, tuple[Any, str]] = {
     "replay": (ReplayForm, "A replayed judge: evaltrack judge replay --output json"),
     "agreement": (AgreementForm, "Two judges: evaltrack judge agree --output json"),
     "findings": (list[Finding], "Findings: evaltrack golden lint --output json"),
-    "baselines": (list[Baseline], "Baselines: evaltrack baseline list --output json, and history"),
+    "baselines": (list[Baseline], "Baselines: evaltrack baseline show --output json"),
 }
 
 

@@ -126,9 +126,9 @@ def test_outputs_of_runs_and_comparisons_are_valid(
     assert problems("evaluation", json.loads(Path("e.json").read_text())) == []
     worse = printed(capsys, "run", golden, "-t", f"bm25:{GOLDEN}/corpus/travel?chunk=words:30", "--trials", "2", *own)
     assert problems("run", worse) == []
-    assert printed(capsys, "baseline", "list") == []
+    assert printed(capsys, "baseline", "show") == []
     assert _run(["baseline", "set", first["run_id"]]) == 0
-    assert problems("baselines", printed(capsys, "baseline", "list")) == []
+    assert problems("baselines", printed(capsys, "baseline", "show")) == []
     Path("responses.jsonl").write_text('{"id": 1, "sources": ["a"]}\n')
     failing = printed(capsys, "run", golden, "-t", "recorded:responses.jsonl", "--set", "evaluation_json=f.json")
     assert failing["totals"]["num_errors"] == 11
