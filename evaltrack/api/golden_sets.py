@@ -32,7 +32,6 @@ def lint_golden(
     path: str | os.PathLike[str],
     corpus: str | os.PathLike[str] | None = None,
     *,
-    target: str | None = None,
     ignore: Collection[str] = (),
 ) -> list[Finding]:
     """Check every line of a golden set, the questions against each other, and the expected sources against a corpus.
@@ -41,15 +40,15 @@ def lint_golden(
         path: A `.jsonl` or `.json` golden set.
         corpus: Folder of pages that must hold the expected sources. None takes `corpus` under ``[golden.lint]`` in the
             settings file; else `corpus/<name of the set>` next to the file, or the folders of its domains in `corpus/`,
-            if they exist; else the corpus of the ``bm25:`` target of the settings.
-        target: ``bm25:DIR`` or ``bm25:DIR?by=domain``, whose index must hold the expected sources, instead of a corpus.
+            if they exist; else the corpus of the ``bm25:`` target of the settings. ``bm25:DIR?chunk=words:200`` and
+            ``bm25:DIR?by=domain`` split the pages as this target does.
         ignore: Codes of `evaltrack.golden.findings.RULES` that are not reported.
 
     Returns:
         The findings in the order of their lines, then those about the whole set. If lines are bad, only these.
 
     Raises:
-        UsageError: the corpus or the target cannot be read, or a code is unknown.
+        UsageError: the corpus cannot be read, or a code is unknown.
     """
     codes = RULES.keys() - {"bad-line"}
     for code in ignore:
@@ -60,7 +59,7 @@ def lint_golden(
     except GoldenError as error:
         findings = list(_bad_lines(str(Path(path)), error))
     else:
-        findings = list(_findings(checked, libraries(checked.path, checked.stats.domains, corpus, target)))
+        findings = list(_findings(checked, libraries(checked.path, checked.stats.domains, corpus)))
     reported = (finding for finding in findings if finding.code not in ignore)
     return sorted(reported, key=lambda finding: (finding.line is None, finding.line or 0))
 
@@ -91,25 +90,22 @@ def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | No
 
 
 def libraries(
-    path: Path, domains: Iterable[str], corpus: str | os.PathLike[str] | None, target: str | None = None
+    path: Path, domains: Iterable[str], corpus: str | os.PathLike[str] | None
 ) -> list[tuple[Library, Bm25Target | None]]:
     """Return the chunks to compare the questions of the domains with, and the index of a target.
 
     `lint_golden` describes the arguments.
 
     Raises:
-        UsageError: the corpus or the target cannot be read, both are named, or the target does not list its chunks.
+        UsageError: the corpus cannot be read.
     """
-    if corpus is not None and target is not None:
-        raise UsageError("`corpus=` and `target=` are both named; leave one out")
     names = frozenset(domains)
-    if target is not None:
-        return list(_indexed(target, names))
-    corpus = corpus or read_settings().get("golden", {}).get("lint", {}).get("corpus")
-    folders = list(_folders(path, names, Path(corpus) if corpus else None))
-    usual = "" if folders else settings_of(EvaluationConfig, {}).target
-    if usual.startswith("bm25:"):
-        return list(_indexed(usual, names))
+    corpus = os.fspath(corpus or read_settings().get("golden", {}).get("lint", {}).get("corpus") or "")
+    if not corpus.startswith("bm25:"):
+        folders = list(_folders(path, names, Path(corpus) if corpus else None))
+        corpus = "" if folders else settings_of(EvaluationConfig, {}).target
+    if corpus.startswith("bm25:"):
+        return list(_indexed(corpus, names))
     return [(Library(str(folder), tuple(read_corpus(folder)), covered), None) for folder, covered in folders]
 
 
@@ -118,9 +114,6 @@ def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm
     from evaltrack.targets import open_target
     from evaltrack.targets.bm25 import Bm25ByDomain, Bm25Target
 
-    if not target.startswith("bm25:"):
-        cure = "write bm25:DIR, or name a folder with `corpus=`"
-        raise UsageError(f"target {shown_text(target)} does not say what is in its index; {cure}")
     index = open_target(target)
     if isinstance(index, Bm25Target):
         yield Library(shown_text(target), tuple(index.chunks), domains), index
@@ -258,7 +251,6 @@ def anchor_golden(
     path: str | os.PathLike[str],
     corpus: str | os.PathLike[str] | None = None,
     *,
-    target: str | None = None,
     dry_run: bool = False,
 ) -> Anchored:
     """Add to `expected_passages` a quotation of each expected chunk of the questions that have ids but no passages.
@@ -270,12 +262,11 @@ def anchor_golden(
     Args:
         path: A `.jsonl` or `.json` golden set.
         corpus: As in `lint_golden`.
-        target: As in `lint_golden`.
         dry_run: True leaves the file unchanged.
 
     Raises:
         GoldenError: lines are bad, or the file cannot be written or was changed in the meantime.
-        UsageError: the corpus or the target cannot be read.
+        UsageError: the corpus cannot be read.
     """
     digest = digest_of(Path(path))
     checked = open_golden(path, drafts=True)
@@ -285,7 +276,7 @@ def anchor_golden(
     ]
     anchors: list[Anchor] = []
     left = {each.question.id: "no corpus has its expected chunks" for each in entries}
-    for library, _ in libraries(checked.path, checked.stats.domains, corpus, target):
+    for library, _ in libraries(checked.path, checked.stats.domains, corpus):
         chooser = QuoteChooser(library)
         for entry in library.entries(entries):
             chosen = _quotes(entry.question, library, chooser)

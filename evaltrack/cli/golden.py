@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from evaltrack.cli.options import from_caller, output_option
 from evaltrack.cli.output import print_json
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from evaltrack.records import Question
 
 CORPUS_HELP = (
-    "Folder of the pages.  [default: that of golden.lint in the settings file, else corpus/NAME next to the file, else"
-    " that of the settings' bm25: target]"
+    "Folder of the pages, or bm25:DIR with its settings.  [default: that of golden.lint in the settings file, else "
+    "corpus/NAME next to the file, else that of the settings' bm25: target]"
 )
 CORPUS, FILE = click.option("--corpus", default=None, help=CORPUS_HELP), click.argument("file", type=click.Path())
 OUTPUT = output_option()
@@ -43,14 +42,12 @@ def golden() -> None:
 @golden.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @CORPUS
-@click.option("-t", "--target", default=None, help="bm25:DIR with the chunks that questions expect.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="Code of findings to leave out; repeatable.")
 @click.option("--strict", is_flag=True, help="Exit 1 on warnings too.")
 @OUTPUT
 def lint(
     files: tuple[str, ...],
     corpus: str | None,
-    target: str | None,
     ignore: tuple[str, ...],
     strict: bool,
     output: str,
@@ -67,11 +64,9 @@ def lint(
     """
     from evaltrack.api.golden_sets import lint_golden
 
-    if target and click.get_current_context().get_parameter_source("corpus") is ParameterSource.DEFAULT_MAP:
-        corpus = None
     findings: list[Finding] = []
     for name in files:
-        findings += lint_golden(name, corpus or None, target=target or None, ignore=ignore)
+        findings += lint_golden(name, corpus or None, ignore=ignore)
     severities = {finding.severity for finding in findings}
     if output == "json":
         print_json([finding.model_dump() for finding in findings])
@@ -107,23 +102,22 @@ SHOWN_TEXT = 300
 @golden.command()
 @FILE
 @CORPUS
-@click.option("-t", "--target", default=None, help="bm25:DIR with the expected chunks.")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @OUTPUT
-def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, output: str) -> None:
+def anchor(file: str, corpus: str | None, dry_run: bool, output: str) -> None:
     """Add quotations to the questions of FILE that expect chunks by id, so that they survive another chunking.
 
     \b
     Examples:
       evaltrack golden anchor golden/travel.jsonl --dry-run
-      evaltrack golden anchor mine.jsonl -t 'bm25:docs?chunk=words:200'
+      evaltrack golden anchor mine.jsonl --corpus 'bm25:docs?chunk=words:200'
 
     Check the quotations afterwards: each should be the words that answer. Doubtful ones are marked.
     """
     from evaltrack.api.golden_sets import anchor_golden
     from evaltrack.report.escaping import one_line
 
-    result = anchor_golden(file, corpus or None, target=target or None, dry_run=dry_run)
+    result = anchor_golden(file, corpus or None, dry_run=dry_run)
     if output == "json":
         anchors = [vars(each) for each in result.anchors]
         print_json({"anchors": anchors, "left": [{"question": key, "reason": why} for key, why in result.left]})
@@ -172,9 +166,8 @@ def review(
 
     The page is served on this machine only, until Ctrl-C. Every mark is saved at once.
     """
-    from evaltrack.api.review_golden import GoldenReview, unjudged_chunks
     from evaltrack.ui.local import serve
-    from evaltrack.ui.review import review_app
+    from evaltrack.ui.review import GoldenReview, review_app, unjudged_chunks
 
     chunks = unjudged_chunks(file, unjudged) if unjudged else None
     made = GoldenReview(file, corpus or None, list(map(from_caller, targets)), k=k, by=by, unjudged=chunks)

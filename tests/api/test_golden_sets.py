@@ -61,7 +61,7 @@ def test_findings_come_in_the_order_of_lines(tmp_path: Path) -> None:
         {"id": 3, "question": "Which avocado oil smokes first?", "expected_chunks": []},
     )
     corpus = pages(tmp_path / "docs", visa="# Visa\n\nGuests stay.", oil="# Oil\n\nAvocado oil smokes first.")
-    assert [(finding.line, finding.code) for finding in lint_golden(path, target=f"bm25:{corpus}?floor=0")] == [
+    assert [(finding.line, finding.code) for finding in lint_golden(path, corpus=f"bm25:{corpus}?floor=0")] == [
         (1, "missing-id"),
         (2, "contradiction"),
         (2, "empty-answer"),
@@ -69,7 +69,7 @@ def test_findings_come_in_the_order_of_lines(tmp_path: Path) -> None:
         (None, "thin-domain"),
         (None, "too-small"),
     ]
-    codes = {finding.code for finding in lint_golden(path, target=f"bm25:{corpus}?floor=99")}
+    codes = {finding.code for finding in lint_golden(path, corpus=f"bm25:{corpus}?floor=99")}
     assert "answered-negative" not in codes  # the target says that it does not know
 
 
@@ -78,17 +78,13 @@ def test_a_target_says_what_is_in_its_index(tmp_path: Path) -> None:
     pages(tmp_path / "c/travel", rail="# Rail\n\nFast trains.")
     asked = {"question": "a?", "expected_chunks": ["rail"]}
     path = written(tmp_path, {"id": 1, "domain": "food", **asked}, {"id": 2, "domain": "travel", **asked})
-    (finding,) = lint_golden(path, target=f"bm25:{tmp_path}/c?by=domain", ignore=OFF)
+    (finding,) = lint_golden(path, corpus=f"bm25:{tmp_path}/c?by=domain", ignore=OFF)
     assert (finding.line, finding.code) == (1, "missing-id")
     assert f"is not in bm25:{tmp_path}/c?by=*** (food)".replace("***", "domain") in finding.message
-    assert [each.line for each in lint_golden(path, target=f"bm25:{tmp_path}/c/food", ignore=OFF)] == [1]
-    with pytest.raises(UsageError, match="does not say what is in its index; write bm25:DIR"):
-        lint_golden(path, target="openai:gpt")
-    with pytest.raises(UsageError, match="both named; leave one out"):
-        lint_golden(path, tmp_path, target="bm25:x")
+    assert [each.line for each in lint_golden(path, corpus=f"bm25:{tmp_path}/c/food", ignore=OFF)] == [1]
     other = written(tmp_path, {"id": 1, "question": "a?", "domain": "law"}, name="other.jsonl")
     with pytest.raises(UsageError, match="has no folder for the domain law; add it"):
-        lint_golden(other, target=f"bm25:{tmp_path}/c?by=domain")
+        lint_golden(other, corpus=f"bm25:{tmp_path}/c?by=domain")
 
 
 def test_a_corpus_without_words_answers_nothing(tmp_path: Path) -> None:

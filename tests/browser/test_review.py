@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.api.review_golden import GoldenReview
 from evaltrack.golden.reader import open_golden
 from evaltrack.ui.local import open_server
-from evaltrack.ui.review import review_app
+from evaltrack.ui.review import GoldenReview, review_app
 from tests.conftest import few_drafts
 from tests.files import put
 

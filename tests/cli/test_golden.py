@@ -73,7 +73,7 @@ def test_a_set_without_a_corpus_is_held_against_that_of_the_settings_file(capsys
     assert "missing-id" in codes["bm25:docs"] - codes["python:app:ask"]
     assert "no-corpus" in codes["python:app:ask"] - codes["bm25:docs"]
     Path("evaltrack.toml").write_text("[golden.lint]\ncorpus = 'nowhere'\n")
-    assert "missing-id" in called(capsys, "lint", path, "-t", "bm25:docs")[2]
+    assert "missing-id" in called(capsys, "lint", path, "--corpus", "bm25:docs")[2]
 
 
 def test_what_an_error_leaves_out_is_listed_by_the_command_it_names(capsys: pytest.CaptureFixture[str]) -> None:

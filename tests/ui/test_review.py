@@ -22,13 +22,12 @@ import pytest
 from flask.testing import FlaskClient
 
 from evaltrack import run_eval
-from evaltrack.api.review_golden import GoldenReview, unjudged_chunks
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question
 from evaltrack.ui.local import open_server, serve
-from evaltrack.ui.review import review_app
+from evaltrack.ui.review import GoldenReview, review_app, unjudged_chunks
 from tests.conftest import REPO, few_questions
 from tests.files import data, put
 
