@@ -35,17 +35,19 @@ SAMPLE = "golden/corpus/sample"
 SAMPLE_PAGES = ("lending.md", "opening-hours.md")
 
 CI_FILES = {
-    "github": ("github.yml", ".github/workflows/evaltrack.yml", "", ""),
+    "github": ("github.yml", ".github/workflows/evaltrack.yml", ""),
     "gitlab": (
-        *("gitlab.yml", ".gitlab-ci.yml", ".gitlab/evaltrack.yml"),
-        "add to .gitlab-ci.yml: include: [{local: .gitlab/evaltrack.yml}]",
+        "gitlab.yml",
+        ".gitlab/evaltrack.yml",
+        "add `include: [{local: .gitlab/evaltrack.yml}]` to .gitlab-ci.yml",
     ),
     "jenkins": (
-        *("Jenkinsfile.txt", "Jenkinsfile", "Jenkinsfile.evaltrack"),
-        "add a pipeline that runs Jenkinsfile.evaltrack, or copy its stage into yours",
+        "Jenkinsfile.txt",
+        "Jenkinsfile.evaltrack",
+        "make a pipeline of it, or copy its stage into yours",
     ),
 }
-"""The template of each CI, its file, the file used if that exists, and the step that remains then."""
+"""The template of each CI, its file, and the step that remains then."""
 
 EXAMPLE_NOTE = "an example: write a question of your users, and remove `draft`"
 
@@ -111,7 +113,7 @@ def init_project(
     if project.is_file() and b"[tool.evaltrack" in project.read_bytes():
         notes.append("evaltrack.toml replaces [tool.evaltrack] of pyproject.toml from now on")
     if ci != "none":
-        path, texts_of_ci, more = _ci_file(folder, ci, golden, asked)
+        path, texts_of_ci, more = _ci_file(ci, golden, asked)
         texts[path] = texts_of_ci
         notes += more
     in_the_way = [name for name in texts if os.path.lexists(folder / name)]
@@ -172,21 +174,20 @@ def _settings(golden: str, target: str, corpus: str) -> str:
     return filled + lint
 
 
-def _ci_file(folder: Path, ci: CI, golden: str, target: str) -> tuple[str, str, list[str]]:
+def _ci_file(ci: CI, golden: str, target: str) -> tuple[str, str, list[str]]:
     """Return path and text of the CI's file, and the steps that remain."""
     requirement = _installed()
     action = _action(requirement)
     made_with = f"evaltrack run > {BASELINE}"
     if not target.startswith(("bm25:", "auto")):
         made_with = f"evaltrack run --trials 3 > {BASELINE}, so that compare can tell flaky questions from broken ones"
-    template, path, other, to_add = CI_FILES[ci]
-    path = other if (folder / path).exists() and ci != "github" else path
+    template, path, to_add = CI_FILES[ci]
     fields = {"GOLDEN": _quoted(golden), "TARGET": _quoted(target), "PACKAGE": shlex.quote(requirement)}
     fields |= {"PIP": _quoted(f"pip install {shlex.quote(requirement)}"), "BASELINE": BASELINE, "MADE_WITH": made_with}
     fields |= {"ACTION": action, "COMMENT": action.replace("/scripts/github@", "/scripts/github/comment@")}
     text, notes = _filled(template, **fields), [f"make the baseline and commit it: {made_with}"]
-    if path == other:
-        notes.append(to_add)
+    if to_add:
+        notes.append(f"{path}: {to_add}")
     if LOOPBACK.match(target):
         notes.append(f"{path}: a CI job cannot reach the target on your machine; start the target in the job first")
     if "OWNER" in text:

@@ -73,11 +73,11 @@ class SeveralRuns:
         """The address of the parent run."""
         return self.store.run_link(self.parent.experiment_id, self.parent.run_id)
 
-    def evaluate(self, plan: Plan, progress: Progress, place: Place, resume: str | None = None, **retry: bool) -> None:
+    def evaluate(self, plan: Plan, progress: Progress, place: Place, resume: str | None = None) -> None:
         """Evaluate the next one, as `evaluate_plan` does."""
         done = len(self.results)
         self.say(f"{self.labels[done]} ({done + 1} of {len(self.labels)})")
-        self.results.append(evaluate_plan(plan, self.store, resume, progress=progress, place=place, **retry))
+        self.results.append(evaluate_plan(plan, self.store, resume, progress=progress, place=place))
         name_children(self.store, self.parent, self._ids)
 
     @property
@@ -232,7 +232,6 @@ def run_sweep(
     sweep: Sweep,
     *,
     resume: str | None = None,
-    retry_errors: bool = False,
     tracking_uri: str | None = None,
     ui_url: str | None = None,
     progress: ProgressChoice = None,
@@ -247,7 +246,6 @@ def run_sweep(
         sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `evaltrack schema sweep` describes them. A
             mapping may hold functions as targets.
         resume: Id of the parent run of an interrupted sweep to resume. Finished runs are skipped.
-        retry_errors: Rerun failed questions of a resumed sweep.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives the progress of each configuration; otherwise as in `run_eval`.
@@ -263,21 +261,20 @@ def run_sweep(
     store = connect(tracking_uri, ui_url)
     labels = [each.label or plan.name for each in plan.configurations]
     with stop.handled(), shown_progress(progress) as shown:
-        parent = _resumed(plan, store, resume) if resume else _new_parent(plan, store)
+        experiment = plan.configurations[0].settings.experiment
+        parent = (
+            _resumed(plan, store, resume) if resume else open_parent(store, experiment, shown_text(plan.name), "sweep")
+        )
         resuming = f"evaltrack sweep {'SWEEP' if isinstance(sweep, Mapping) else sweep} --resume {parent.run_id}"
         runs = SeveralRuns(store, parent, "sweep", labels, say, resuming)
         with runs.ended(lambda: f"{len(runs.results)} of {count(len(labels), 'configuration')} evaluated\n"):
             say(f"MLflow run {parent.run_id}; to resume after an interruption: {resuming}")
-            reused = _evaluate(plan, runs, shown, stop, retry_errors=retry_errors)
+            reused = _evaluate(plan, runs, shown, stop)
             say("leaderboard")
             result = _compared(plan, runs, reused)
             if stop.is_requested:
                 raise KeyboardInterrupt
     return result
-
-
-def _new_parent(plan: SweepPlan, store: Store) -> OpenRun:
-    return open_parent(store, plan.configurations[0].settings.experiment, shown_text(plan.name), "sweep")
 
 
 def _resumed(plan: SweepPlan, store: Store, name: str) -> OpenRun:
@@ -300,14 +297,14 @@ def _resumed(plan: SweepPlan, store: Store, name: str) -> OpenRun:
     return reopen_sweep(store, run_id, plan.name)
 
 
-def _evaluate(plan: SweepPlan, runs: SeveralRuns, progress: Progress, stop: Stop, *, retry_errors: bool) -> int:
+def _evaluate(plan: SweepPlan, runs: SeveralRuns, progress: Progress, stop: Stop) -> int:
     """Evaluate the configurations that have no finished run, and return the number of those that have one."""
     children = find_children(runs.store, runs.parent) if runs.parent.resumed else {}
     reused = 0
     for each, digest in zip(plan.configurations, plan.digests, strict=True):
         if stop.is_requested:
             raise KeyboardInterrupt
-        run_id, is_finished = _state(runs.store, children.get(digest), retry_errors)
+        run_id, is_finished = _state(runs.store, children.get(digest))
         if is_finished:
             reused += 1
             runs.results.append(stored_result(runs.store, find_evaluation(runs.store, run_id)))
@@ -316,16 +313,15 @@ def _evaluate(plan: SweepPlan, runs: SeveralRuns, progress: Progress, stop: Stop
         place = Place(runs.parent, params, {CONFIGURATION_TAG: digest})
         settings = each.settings.with_(run_name=each.label)
         with planned(plan.file.golden, settings, each.target, settings.selection, store_uri=plan.store_uri) as one:
-            runs.evaluate(one, progress, place, run_id or None, retry_errors=retry_errors and bool(run_id))
+            runs.evaluate(one, progress, place, run_id or None)
     return reused
 
 
-def _state(store: Store, child: Child | None, retry_errors: bool) -> tuple[str, bool]:
+def _state(store: Store, child: Child | None) -> tuple[str, bool]:
     """Return the finished or resumable run of a configuration or "", and True if it is finished."""
     if child is None:
         return "", False
-    is_retried = retry_errors and find_evaluation(store, child.run_id).num_errors > 0
-    if is_retried or is_resumable(child.run_id, store):
+    if is_resumable(child.run_id, store):
         return child.run_id, False
     if child.status == "RUNNING":
         end_child(store, child.run_id)

@@ -167,10 +167,9 @@ def review(
     The page is served on this machine only, until Ctrl-C. Every mark is saved at once.
     """
     from evaltrack.ui.local import serve
-    from evaltrack.ui.review import GoldenReview, review_app, unjudged_chunks
+    from evaltrack.ui.review import GoldenReview, review_app
 
-    chunks = unjudged_chunks(file, unjudged) if unjudged else None
-    made = GoldenReview(file, corpus or None, list(map(from_caller, targets)), k=k, by=by, unjudged=chunks)
+    made = GoldenReview(file, corpus or None, list(map(from_caller, targets)), k=k, by=by, unjudged=unjudged)
     try:
         serve(partial(review_app, made), port, lambda address, file: _announce(address, file, opens=not no_open))
     except KeyboardInterrupt:

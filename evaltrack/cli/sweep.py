@@ -24,11 +24,8 @@ RESUME_HELP = "Resume the interrupted sweep of this parent run."
 @click.argument("file", type=click.Path())
 @click.option("--dry-run", is_flag=True, help=DRY_HELP, **in_group("What is evaluated"))
 @click.option("--resume", default="", help=RESUME_HELP, **in_group("Going on"))
-@click.option(
-    "--retry-errors", is_flag=True, help="With --resume: rerun questions that ended in errors.", **in_group("Going on")
-)
 @output_option(default="auto")
-def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str) -> int:
+def sweep(file: str, dry_run: bool, resume: str, output: str) -> int:
     """Evaluate targets × settings × k of FILE (.yaml, .json, .toml) on a golden set, and rank them in one table.
 
     \b
@@ -52,12 +49,10 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str
     file = from_caller(file)
     if dry_run:
         return _print_plan(file, output)
-    if retry_errors and not resume:
-        raise click.UsageError("--retry-errors needs a sweep to resume: --resume RUN")
     from evaltrack.api.run_several import run_sweep
 
     with redirect_stdout(sys.stderr):
-        result = run_sweep(file, resume=resume or None, retry_errors=retry_errors, progress=True, say=say)
+        result = run_sweep(file, resume=resume or None, progress=True, say=say)
     _print_sweep(result, output)
     for each in result.results:
         if not each.success:

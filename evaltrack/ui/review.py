@@ -60,7 +60,8 @@ class GoldenReview:
         *,
         k: int = DEPTH,
         by: str = "",
-        unjudged: Mapping[str, Sequence[Shown]] | None = None,
+        unjudged: str = "",
+        tracking_uri: str | None = None,
     ) -> None:
         """Open the set, its corpus and the targets.
 
@@ -71,17 +72,21 @@ class GoldenReview:
             targets: Targets as in `run_eval`; BM25 over the corpus is always one of the retrievers.
             k: The number of chunks of each retriever that are shown.
             by: The reviewer's name; empty takes the login name.
-            unjudged: The chunks to judge, by question id, instead of those of the retrievers.
+            unjudged: A run whose top-k chunks are judged that the questions neither expect nor grade, instead of the
+                chunks of the retrievers.
+            tracking_uri: MLflow store of that run; None follows MLflow's own settings.
 
         Raises:
             GoldenError: lines of the set are bad.
-            UsageError: the corpus or a target cannot be read.
+            UsageError: the corpus or a target cannot be read; or the run is of another golden set, or all is judged.
+            TrackingError: the store does not answer, or the run's rows are gone.
         """
         self.session = ReviewSession(path)
-        self.by, self.unjudged, self._k = by or user_name(), unjudged, k
+        self.by, self._k = by or user_name(), k
+        self.unjudged = _unjudged(self.session, unjudged, tracking_uri) if unjudged else None
         own = next((each for each in targets if each.startswith("bm25:")), None) if corpus is None else None
         self._corpus = _Corpus(self.session.checked, corpus or own)
-        if not targets and not self._corpus.libraries and unjudged is None:
+        if not targets and not self._corpus.libraries and not unjudged:
             cure = "name the folder of its pages (`corpus=`), or a target"
             raise UsageError(f"{self.session.path}: there is no corpus next to the golden set; {cure}")
         self._retrievers = _Retrievers([each for each in targets if each != own], k)
@@ -314,18 +319,12 @@ class _Retrievers:
             self._opened.close()
 
 
-def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | None = None) -> dict[str, list[Shown]]:
-    """Return, by question id, the top-k chunks of a run that the question neither expects nor grades.
-
-    Raises:
-        UsageError: the run is not evaltrack's, has another golden set, or has no unjudged chunks.
-        TrackingError: the store does not answer, or the run's rows are gone.
-    """
+def _unjudged(session: ReviewSession, run: str, tracking_uri: str | None) -> dict[str, list[Shown]]:
+    """Return, by question id, the top-k chunks of a run that the question neither expects nor grades."""
     from evaltrack.records.stored_row import response_of
     from evaltrack.tracking.reader import named_evaluation, read_rows
     from evaltrack.tracking.store import connect
 
-    session = ReviewSession(path)
     store = connect(tracking_uri)
     evaluation = named_evaluation(store, run)
     signature = evaluation.signature

@@ -194,7 +194,7 @@ def test_documents_are_data(tmp_path: Path, pages: Path, serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("is_interrupted", "code", "said"),
     [
-        (True, EXIT_INTERRUPTED, "2 proposals were made; the valid ones are in"),
+        (True, EXIT_INTERRUPTED, "the valid proposals are in"),
         (False, EXIT_INCONCLUSIVE, "quota"),
     ],
 )

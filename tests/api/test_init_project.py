@@ -80,11 +80,9 @@ def test_each_ci_has_its_file(project: Path) -> None:
     assert job["steps"][3]["with"]["golden"] == "golden/docs.jsonl"
     for path in ("evaltrack.toml", "evaltrack_target.py"):
         (project / path).unlink()
-    (project / "Jenkinsfile").write_text("mine")
     plan = init_project(project, golden="golden/docs.jsonl", corpus="docs", ci="jenkins")
     assert ".venv/bin/pip install " in plan.files["Jenkinsfile.evaltrack"]
-    assert (project / "Jenkinsfile").read_text() == "mine"
-    text = init_project(project / "other", ci="gitlab").files[".gitlab-ci.yml"]
+    text = init_project(project / "other", ci="gitlab").files[".gitlab/evaltrack.yml"]
     assert yaml.safe_load(text)["evaltrack"]["script"][1] == "evaltrack run"
 
 

@@ -399,8 +399,6 @@ def test_a_configuration_that_fails_leaves_the_others(golden: Path, capsys: pyte
     assert (lines["good"].rank, lines["down"].rank, lines["down"].why_unranked) == (1, None, "not measured")
     again = run_sweep(sweep(golden, targets=targets, k=1), resume=result.run_id)
     assert (again.reused, CALLS["down q0"]) == (2, 1)
-    retried = run_sweep(sweep(golden, targets=targets, k=1), resume=result.run_id, retry_errors=True)
-    assert (retried.reused, CALLS["down q0"], CALLS["good q0"]) == (1, 2, 1)
 
 
 def test_the_run_that_mlflow_opened_is_the_parent_of_a_sweep(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -447,8 +445,6 @@ def test_the_command(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "(1 of 2)" in printed.err
     assert _run(["sweep", str(file), "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "evaltrack.leaderboard/1"
-    assert _run(["sweep", str(file), "--retry-errors"]) == 2
-    assert "needs a sweep to resume" in capsys.readouterr().err
     file.write_text("golden: none.jsonl\nk: 0\n")
     assert _run(["sweep", str(file)]) == 2
     assert f"{file}: `k.0` is 0; write a whole number" in capsys.readouterr().err

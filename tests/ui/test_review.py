@@ -27,7 +27,7 @@ from evaltrack.golden.corpus import read_corpus
 from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question
 from evaltrack.ui.local import open_server, serve
-from evaltrack.ui.review import GoldenReview, review_app, unjudged_chunks
+from evaltrack.ui.review import GoldenReview, review_app
 from tests.conftest import REPO, few_questions
 from tests.files import data, put
 
@@ -216,20 +216,19 @@ def test_what_a_run_left_unjudged(golden: Path, store_uri: str, opened: Open) ->
     golden.write_text(golden.read_text().replace('"draft": true', '"draft": false'))
     target = f"bm25:{golden.parent / 'corpus/travel'}?floor=0"
     run = run_eval(golden, target=target, k=2, tracking_uri=store_uri, traces="off")
-    chunks = unjudged_chunks(golden, run.run_id, store_uri)
-    assert {key: [each.id for each in found] for key, found in chunks.items()} == {"1": ["visa#stay", "cash"]}
-    page = opened(unjudged=chunks)
+    page = opened(unjudged=run.run_id, tracking_uri=store_uri)
+    assert [each["id"] for each in page.view("1")["chunks"]] == ["visa#stay", "cash"]
     assert (page.listed(drafts="1"), page.client.get("/secret/state").get_json()["judging"]) == (["1"], True)
     for chunk in page.view("1")["chunks"]:
         assert not chunk["is_expected"]
         page.act("1", "grade", chunk=chunk["key"], grade=0)
     assert page.listed() == []
     with pytest.raises(UsageError, match="every source in the first 2 of that run is judged"):
-        unjudged_chunks(golden, run.run_id, store_uri)
+        opened(unjudged=run.run_id, tracking_uri=store_uri)
     assert open_golden(golden).digest != run.signature.golden_digest
     shutil.copy(golden, golden.with_name("other.jsonl"))
     with pytest.raises(UsageError, match="is of golden set `travel`"):
-        unjudged_chunks(golden.with_name("other.jsonl"), run.run_id, store_uri)
+        GoldenReview(golden.with_name("other.jsonl"), unjudged=run.run_id, tracking_uri=store_uri)
 
 
 def test_the_page_is_served_under_a_strict_policy(client: FlaskClient) -> None:
