@@ -68,10 +68,3 @@ def test_a_run_without_its_rows_is_no_baseline(store_uri: str, tmp_path: Path) -
     set_baseline(result.run_id, force=True, tracking_uri=store_uri)
     with pytest.raises(TrackingError, match="was changed after the run"):
         get_baseline("few", tracking_uri=store_uri)
-
-
-def test_the_history_outlives_its_runs(store_uri: str, tmp_path: Path) -> None:
-    run_eval(golden(tmp_path), target=lambda _: ["x"], judge="none", tracking_uri=store_uri, traces="off")
-    made = set_baseline(tracking_uri=store_uri)
-    mlflow.MlflowClient(store_uri).delete_run(made.run_id)
-    assert baseline_history(*place_of(None, store_uri), "few") == [made]

@@ -151,21 +151,13 @@ def test_part_of_the_labels_and_labels_of_other_questions(judged: Judged, tmp_pa
     assert {each.id for each in made.disagreements} <= {row["id"] for row in rows[:12]}
 
 
-def test_another_run_says_what_its_labels_would(judged: Judged) -> None:
-    labelled, other = agreed(judged, labels=SECOND), agreed(judged, other_run=judged.second.run_id)
-    assert (other.numbers, other.labels, other.disagreements) == (
-        labelled.numbers,
-        labelled.labels,
-        labelled.disagreements,
-    )
-    assert other.other == f"second-reader (run {judged.second.run_id[:8]})"
-
-
 def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_path: Path) -> None:
     kept, others = lines("middling.jsonl")[:20], lines("flawed.jsonl")[20:]
     given = tmp_path / "mixed.jsonl"
     put(given, [*kept, *others])
     mixed = showcase_run(judged.uri, f"recorded:{SECOND}", target=f"recorded:{given}")
+    labelled, other = agreed(judged, labels=SECOND), agreed(judged, other_run=judged.second.run_id)
+    assert (other.numbers, other.labels) == (labelled.numbers, labelled.labels)
     score = agreed(judged, other_run=mixed.run_id).numbers["reasoning_score"]
     assert (score.n, score.without_b) == (20, 10)
     flawed = showcase_run(judged.uri, **recordings("flawed"))
@@ -472,23 +464,6 @@ def test_where_no_verdict_can_be_had_nothing_is_logged(store_uri: str, tmp_path:
     message = "none of 4 verdicts succeeded; the last failure: judge_error: UnreadableVerdictError"
     assert str(error.value).startswith(message)
     assert children(store_uri, run.run_id) == []
-
-
-def test_rows_without_a_score_are_left_out(store_uri: str, tmp_path: Path) -> None:
-    golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": "Answer b.", "c": None})
-    with serving(behaviour=graded({"Answer a.": [7, 7], "Answer b.": ["no"]})):
-        run = run_eval(golden, target=target, judge=JUDGE, rubric="reasoning", tracking_uri=store_uri, traces="off")
-        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
-    assert ([row.id for row in made.rows], made.left_out) == (["a"], 2)
-
-
-def test_what_the_judge_does_not_decide_is_no_change(store_uri: str, tmp_path: Path) -> None:
-    golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_tools=["search"])
-    with serving(behaviour=scored({"Answer a.": [0.9]})):
-        run = run_eval(golden, target=target, judge=JUDGE, tracking_uri=store_uri, traces="off")
-        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
-    assert [row["passed"] for row in run.rows] == [False]
-    assert (made.num_changed, made.noise) == (0, 0)
 
 
 def test_the_weights_of_the_run_make_the_scores(store_uri: str, tmp_path: Path) -> None:

@@ -288,16 +288,6 @@ def test_a_slow_tail_is_a_regression_only_by_its_own_rule(golden: Path, store_ur
     assert "Latency p95, s" in comparison_html(made)
 
 
-def test_evidence_of_a_rise_is_a_test_of_its_own(golden: Path, store_uri: str) -> None:
-    slow, slower = (run(golden, store_uri, taking(lambda _, s=s: s), **TIMED) for s in (0.02, 0.06))  # type: ignore[misc]
-    made = compared((slow, slower), store_uri, "latency_p50=50%", gate="evidence")
-    (p50,) = [metric for metric in made.metrics if metric.name == "latency_p50"]
-    assert made.verdict == "regression"
-    assert p50.p_value is not None
-    assert p50.p_value < 0.001
-    assert compared((slow, slower), store_uri, "latency_p50=900%", gate="evidence").verdict == "ok"
-
-
 def test_what_was_recorded_has_no_latency(golden: Path, store_uri: str, tmp_path: Path) -> None:
     path = put(tmp_path / "answers.jsonl", [{"id": str(n), "sources": ["a"]} for n in range(NUMBER)])
     runs = [run_eval(golden, target=f"recorded:{path}", traces="off", tracking_uri=store_uri) for _ in range(2)]
@@ -386,18 +376,3 @@ def test_a_reply_that_cannot_be_read_is_a_reason(three: Path, store_uri: str) ->
     assert (server.calls, result.totals["judge_tokens"], result.totals["num_errors"]) == (3, 90, 0)
     reason = json.loads("".join(run_json(result)))["rows"][0]["unmeasured"]["held"]
     assert "after one repair attempt" in reason
-
-
-def test_runs_by_another_model_are_not_compared_by_it(three: Path, store_uri: str) -> None:
-    with serving(behaviour=model()):
-        one, other = (
-            judged(three, store_uri, judge="none", scores=[f"faithfulness:openai:{name}"]) for name in ("m", "n")
-        )
-    compared = compare_runs(other.run_id, one.run_id, tracking_uri=store_uri, max_reruns=0, log=False)
-    assert "faithfulness" not in [metric.name for metric in compared.metrics]
-    assert any("faithfulness" in reason for reason in (*compared.notes, *reasons(compared)))
-
-
-def test_without_a_judge_by_llm_nothing_is_asked(three: Path, store_uri: str) -> None:
-    with pytest.raises(UsageError, match="`scores=faithfulness`: needs an LLM judge"):
-        judged(three, store_uri, judge="none")

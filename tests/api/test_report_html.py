@@ -14,7 +14,6 @@ from evaltrack.api.judges import accept_question
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.result import RunResult as Result
-from evaltrack.records import Question, Response, Source
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.run_json import run_json
 from evaltrack.tracking.reader import find_evaluation
@@ -22,7 +21,7 @@ from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import QUESTIONS, golden
 from tests.conftest import REPO, evaltrack
 from tests.files import data
-from tests.judging import cli, recordings, store_in
+from tests.judging import cli, store_in
 from tests.report.test_html import Page, assert_inert
 from tests.small_targets import broken, good, worse
 from tests.stores import copy_store
@@ -197,49 +196,6 @@ def test_a_resumed_run_has_the_page_of_its_end(store_uri: str, tmp_path: Path, m
     assert (again.words, again.data) == (page.words, page.data)
 
 
-def test_a_run_on_reasoning_shows_scores_and_verdicts(store_uri: str) -> None:
-    made = run_eval(
-        REPO / "golden" / "reasoning.jsonl",
-        **recordings("flawed"),
-        rubric="reasoning",
-        tracking_uri=store_uri,
-        traces="off",
-    )
-    page = logged(store_uri, made.run_id)
-    passed = round(made.metrics["pass_rate"] * 30)
-    assert page.words.startswith(f"{passed} of 30 questions passed: reasoning")
-    assert f"Reasoning score {made.metrics['reasoning_score']:.1f} n 30" in page.words
-    assert [each["group"] for each in page.questions] == ["fail"] * (30 - passed) + ["pass"] * passed
-    row = next(row for row in made.rows if row["id"] == page.questions[0]["id"])
-    (side,) = page.questions[0]["sides"]
-    assert ["Reasoning score", f"{row['reasoning_score']:.1f}"] in page.questions[0]["scores"]
-    (verdict,) = side["verdicts"]
-    assert (verdict["judge"], verdict["said"]) == (row["verdicts"][0]["judge"], row["verdicts"][0]["reasoning"])
-    assert (len(verdict["grades"]), page.data["grades"]["crux"]) == (8, ["Crux", 10])
-    assert (side["sources"], "missing" in side) == (None, False)
-    assert page.questions[0]["detail"].startswith("scored 0, ")
-    assert written(made.run_id, tracking_uri=store_uri).data == page.data
-
-
-def test_a_run_of_several_trials_shows_each_question_once(store_uri: str, tmp_path: Path) -> None:
-    calls = {"second?": 0}
-
-    def now_and_then(question: Question, k: int) -> Response:
-        if question.question in calls:
-            calls["second?"] += 1
-            return Response(answer="so", sources=(Source(chunk_id="b" if calls["second?"] == 1 else "x"),))
-        return good(question, k)
-
-    made = run_eval(
-        golden(tmp_path), target=now_and_then, tracking_uri=store_uri, trials=3, concurrency=1, traces="off"
-    )
-    page = logged(store_uri, made.run_id)
-    assert [(each["id"], each["group"]) for each in page.questions] == [("b", "fail"), ("007", "pass"), ("c", "pass")]
-    assert page.questions[0]["detail"] == "passed 1 of 3 trials; the first that failed: not in the first 5: b, c"
-    assert "Flaky 33.3 %" in page.words
-    assert written(made.run_id, tracking_uri=store_uri).data == page.data
-
-
 def test_compare_logs_the_page_that_is_written_later(store_uri: str, runs: Kept) -> None:
     first, second = runs.first, runs.second
     made = compare_runs(second.run_id, first.run_id, tracking_uri=store_uri)
@@ -322,11 +278,13 @@ def test_report_writes_a_page(here: Kept, capsys: pytest.CaptureFixture[str]) ->
     """To a file, over what is there, or to stdout; where and how large is said on stderr, and it ends with 0."""
     second = here.second
     capsys.readouterr()
-    Path("run.html").write_text("old")
-    assert cli("report", second.run_id, "-o", "run.html") == 0
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "run.html (0.1 MB)\n")
-    text = Path("run.html").read_text(encoding="utf-8")
+    Path("pages").mkdir()
+    Path("pages/run.html").write_text("old")
+    for path in ("pages/run.html", "made/for/it.html"):
+        assert cli("report", second.run_id, "-o", path) == 0
+        said = capsys.readouterr()
+        assert (said.out, said.err) == ("", f"{path} (0.1 MB)\n")
+    text = Path("pages/run.html").read_text(encoding="utf-8")
     assert Page(text).words.startswith("2 of 3 questions passed: small")
     assert cli("report", second.run_id, "-o", "-") == 0
     said = capsys.readouterr()
@@ -349,14 +307,6 @@ def test_what_report_refuses(
     assert "internal" not in said.err
     assert said.out == ""
     assert not Path("x.html").exists()
-
-
-def test_folders_of_an_output_are_made(here: Kept) -> None:
-    options = [here.second.run_id, "--baseline-run", here.first.run_id]
-    assert cli("report", here.first.run_id, "-o", "pages/of/run.html") == 0
-    assert cli("compare", *options, "--no-log", "-o", "verdicts/x.json") == 1
-    assert Path("pages/of/run.html").is_file()
-    assert Path("verdicts/x.json").is_file()
 
 
 def test_a_page_reaches_a_stdout_that_is_not_utf_8(store_uri: str, tmp_path: Path) -> None:

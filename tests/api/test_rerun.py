@@ -19,12 +19,10 @@ from evaltrack.errors import InconclusiveError
 from evaltrack.records import Question, Response, Source
 from evaltrack.records.run import SYSTEM_TAG
 from evaltrack.report.comparison_summary import verdict_sentence
-from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.comparison_text import comparison_text
 from evaltrack.report.run_json import run_json
-from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
-from tests.files import put
 from tests.judging import cli, golden_set, scored_reply, serving, store_in
 from tests.openai_behaviours import Reply
 from tests.openai_requests import Json, text_of
@@ -198,30 +196,6 @@ def test_a_question_edited_since_is_not_rerun(made: Made, golden_text: str) -> N
     assert found.verdict == "regression"
 
 
-def test_every_rendering_says_what_the_reruns_showed(made: Made) -> None:
-    turns: dict[str, list[bool | None]] = {"a": [False, False, True], "b": [False, None]}
-    turns |= {key: [False, True] for key in "cde"}
-    found = compared(made.pair(turns), made.uri, max_reruns=20)
-    said = {"a": "[flaky: passed 1 of 2 reruns]", "b": "[not rerun]"}
-    shown, page = comparison_text(found, 200), comparison_markdown(found).replace("\\", "")
-    for key, words in said.items():
-        assert f"- {key} (small) broke: an expected source is no longer returned {words}" in shown
-        assert words in page
-    calls = found.reruns.calls
-    line = f"Reran in {calls} calls: 4 flaky, 1 not rerun (2 of {calls} reruns were not measured)."
-    assert line in shown
-    assert line in page
-    document = comparison_json(found)
-    flips = {flip["id"]: flip for flip in document["flips"]}
-    assert {name: value for name, value in flips["a"]["rerun"].items() if value} == {
-        "state": "flaky",
-        "passed": 1,
-        "failed": 1,
-    }
-    assert {key: flip["counts"] for key, flip in flips.items()} == {key: key == "b" for key in "abcde"}
-    assert document["reruns"]["calls"] == found.reruns.calls
-
-
 def test_answers_of_the_baseline_are_of_another_system(made: Made) -> None:
     found = compared(made.pair({key: [False, True] for key in "abcde"}), made.uri)
     assert (found.verdict, found.reruns.another_system) == ("unknown", True)
@@ -282,23 +256,6 @@ def test_a_judge_gives_a_fresh_verdict_each_time(
     assert ("[flaky, the judge's verdict changed: passed 1" in comparison_text(made)) == (state == "flaky")
     assert made.reruns.tokens > 0
     assert f"{made.reruns.tokens:,} tokens" in comparison_text(made)
-
-
-def test_recorded_responses_cannot_be_rerun(store_uri: str, tmp_path: Path) -> None:
-    verdicts = tmp_path / "verdicts.jsonl"
-
-    def write(name: str, score: float) -> None:
-        put(verdicts, [{"id": key, "judge": name, "reasoning": "so", "overall_score": score} for key in "ab"])
-
-    golden, target = golden_set(tmp_path, {"a": "First.", "b": "Second."})
-    runs = []
-    for score in (0.9, 0.3):
-        write("people", score)
-        judged = {"target": target, "judge": f"recorded:{verdicts}", "traces": "off"}
-        runs.append(run_eval(golden, tracking_uri=store_uri, **judged))
-    made = compared((runs[1], runs[0]), store_uri)
-    assert {flip.rerun for flip in made.flips} == {Rerun("not rerun")}
-    assert made.reruns.why_not == "recorded answers cannot be rerun"
 
 
 def test_the_command_line(made: Made, capfd: pytest.CaptureFixture[str]) -> None:

@@ -183,19 +183,6 @@ def test_a_part_is_compared_with_the_whole_on_its_questions(store_uri: str, tmp_
     assert comparison_text(worse).startswith("Regression in a selection of 4 of 12 questions")
 
 
-def test_a_whole_run_against_a_part_says_so(store_uri: str, tmp_path: Path) -> None:
-    part = evaluated(tmp_path, Target(), filter="domain=air")
-    made = compared(part, evaluated(tmp_path, Target()), allow_partial=True)
-    assert (made.verdict, len(made.not_selected), made.added) == ("ok", 8, ())
-    assert comparison_text(made, 400).startswith("No regression against a baseline of 4 of 12 questions: ")
-    both = compared(part, evaluated(tmp_path, Target(), filter=["id=8", "id=1"]), allow_partial=True)
-    assert (both.num_common, set(both.not_selected)) == (1, {"1", "9", "10", "11"})
-    assert (both.verdict, both.exit_code) == ("unknown", 3)
-    assert reasons(both)[0].startswith("1 of 2 questions is left to compare: 4 not selected (see --min-coverage)")
-    words = "Unknown in a selection of 2 of 12 questions against a baseline of 4 of 12 questions"
-    assert comparison_json(both)["headline"] == words
-
-
 def test_a_baseline_of_a_part_warns(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     part = evaluated(tmp_path, Target(), sample=5)
     assert _run(["baseline", "set", part.run_id]) == 0
