@@ -13,10 +13,11 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from evaltrack.errors import GoldenError
+from evaltrack.errors import GoldenError, Guide
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed, refuse_repeats, spread_kind
 from evaltrack.system.files import locked_folder, replace_file
 
@@ -29,6 +30,29 @@ SPREAD = "write each question on one line, as `jq -c .` does"
 
 Entry = tuple[int, object | ValueError]
 """A line number (from 1), and the parsed JSON value there or the error that says why it cannot be parsed."""
+
+
+def check_file(path: Path, cure: str = "name the file", guide: Guide | None = None) -> None:
+    """Check that a file can be read, without waiting for a pipe.
+
+    Raises:
+        GoldenError: it is missing, a folder or a device, or not readable. `cure` and `guide` help with a missing one.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise GoldenError([f"{path}: is a folder; name the files in it"])
+        if not stat.S_ISREG(mode):
+            raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        others = {each.stem: each for each in path.parent.glob("*.json*")}
+        if near := get_close_matches(path.stem, others, n=1, cutoff=0.7):
+            raise GoldenError([f"{path}: no such file; did you mean {others[near[0]]}?"]) from None
+        raise GoldenError([f"{path}: no such file; {cure}"], guide=guide) from None
+    except (OSError, ValueError) as error:
+        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
 
 
 def line_entries(path: Path) -> Iterator[Entry]:

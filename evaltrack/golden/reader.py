@@ -6,11 +6,9 @@ questions again: a set of a million lines needs little more memory than one of t
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import shlex
-import stat
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,7 +17,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from evaltrack.errors import GoldenError, Guide
-from evaltrack.golden.file import ARRAY, array_entries, line_entries
+from evaltrack.golden.file import ARRAY, array_entries, check_file, line_entries
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.selection import ALL, Selection, empty_words, sample
 from evaltrack.records import Question
@@ -183,19 +181,7 @@ def _part_of(whole: GoldenSet, selection: Selection, sampled: frozenset[str] | N
 
 
 def _check_file(path: Path) -> None:
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise GoldenError([f"{path}: is a directory; name a .jsonl or .json file in it"])
-        if not stat.S_ISREG(mode):
-            raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
-        with path.open("rb") as file:
-            if words := other_encoding(file.read(2)):
-                raise GoldenError([f"{path}: {words}"])
-    except FileNotFoundError:
-        raise _no_such_file(path) from None
-    except (OSError, ValueError) as error:
-        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+    check_file(path, "name a golden set, or begin one with: evaltrack init", Guide.GOLDEN_FILE)
     try:
         path.name.encode()
     except UnicodeEncodeError:  # its questions have its name as their domain
@@ -203,13 +189,9 @@ def _check_file(path: Path) -> None:
     if path.suffix not in (".jsonl", ".json"):
         why = f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"
         raise GoldenError([why], guide=Guide.GOLDEN_FILE)
-
-
-def _no_such_file(path: Path) -> GoldenError:
-    others, what = {each.stem: each for each in path.parent.glob("*.json*")}, f"{path}: no such file"
-    if near := difflib.get_close_matches(path.stem, others, n=1, cutoff=0.7):
-        return GoldenError([f"{what}; did you mean {others[near[0]]}?"])
-    return GoldenError([f"{what}; name a golden set, or begin one with: evaltrack init"], guide=Guide.GOLDEN_FILE)
+    with path.open("rb") as file:
+        if words := other_encoding(file.read(2)):
+            raise GoldenError([f"{path}: {words}"])
 
 
 def _questions(

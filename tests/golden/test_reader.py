@@ -62,7 +62,7 @@ def ids(golden: GoldenSet) -> list[str]:
         ("file.jsonl/more.jsonl", None, "cannot be read: Not a directory"),
         ("a\0b.jsonl", None, "cannot be read: embedded null byte"),
         ("n" * 300 + ".jsonl", None, "cannot be read: File name too long"),
-        ("folder.jsonl", None, "is a directory; name a .jsonl or .json file in it"),
+        ("folder.jsonl", None, "is a folder; name the files in it"),
         ("pipe.jsonl", None, "is not a regular file (a pipe?); save it to a file, it is read twice"),
         *((name, GOOD, SUFFIXES) for name in ("set.csv", "set", "set.JSONL", "set.jsonl.gz", ".jsonl")),
         *(("set.jsonl", blank, EMPTY) for blank in ("", "\n", " \t\r\n\n  ", "\ufeff", "\ufeff\r\n")),

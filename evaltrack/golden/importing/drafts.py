@@ -22,7 +22,6 @@ from evaltrack.golden.importing.values import (
     identifier,
     identifiers,
     is_empty,
-    named,
     plain,
     shown,
     text_in,
@@ -51,9 +50,6 @@ _OBJECT = re.compile(r"""\s*(\{["']|\[\{)""")
 
 EXAMPLES, MAX_TEXTS = 3, 200
 """Places per note, and different notes that are counted; a file may have new columns on each line."""
-
-PASSAGE_TEXTS = ("text", "content", "page_content", "quote")
-"""Usual keys of a passage's text in an object."""
 
 REFUSED = {"should_refuse", "should_abstain", "unanswerable", "is_unanswerable", "is_impossible"}
 ANSWERED = {"answerable", "is_answerable"}
@@ -119,7 +115,6 @@ class Preset:
     Attributes:
         fields: For each field of a golden line, the columns or JMESPaths that may hold it; the first with a value
             counts.
-        fields_in: Prefix of the path of any other field; None if only `fields` are read.
         shown_by: Sets of columns; any one of them identifies the format.
         not_with: A column that no row of the format has.
         ignored: Columns with results of a system, or with internal data of the tool's store.
@@ -128,11 +123,9 @@ class Preset:
         left_out: JMESPaths of rows that are no questions, each with its note.
         prefixes: Objects whose keys are columns of a table, as in `input_question`.
         quoted: True if texts in a table are JSON.
-        of_log: The columns that are not results, in rows with the column `epoch`.
     """
 
     fields: Mapping[str, Collection[str]]
-    fields_in: str | None = None
     shown_by: Collection[Collection[str]] = ()
     not_with: str = ""
     ignored: Collection[str] = ()
@@ -141,21 +134,19 @@ class Preset:
     left_out: Mapping[str, str] = field(default_factory=dict)
     prefixes: Collection[str] = ()
     quoted: bool = False
-    of_log: Collection[str] = ()
 
     def paths(self, name: str) -> tuple[str, ...]:
         """Return the paths that may hold a field."""
-        usual = (name,) if name in ("id", "metadata") else ()
-        return tuple(self.fields.get(name, usual if self.fields_in is None else (f"{self.fields_in}{name}",)))
+        return tuple(self.fields.get(name, (name,) if name in ("id", "metadata") else ()))
 
     def columns(self, row: Mapping[str, Any]) -> Line:
-        """Return the columns of a row without a log's results; columns with a prefix are joined to objects."""
+        """Return the columns of a row; columns with a prefix are joined to objects."""
         columns: Line = {}
         for name, value in row.items():
             part, _, key = name.partition("_")
             if part in self.prefixes and key:
                 columns.setdefault(part, {}).update({} if is_empty(value) else {key: value})
-            elif not (self.of_log and "epoch" in row and name not in self.of_log):
+            else:
                 columns[name] = cell(value, ('"',), strict=False) if self.quoted else value
         return plain(columns)  # type: ignore[no-any-return]
 
@@ -318,7 +309,6 @@ class _Line:
             if isinstance(value, dict) and all(isinstance(grade, int) for grade in value.values()):
                 return graded(value)
             if isinstance(value, list) and any(isinstance(each, dict) for each in value):
-                _check_keys(name, path, value)
                 self._keep(path, "holds more than its field", value)
             ids = identifiers(value, self.settings.separator)
             return ids if name == "expected_tools" else list(dict.fromkeys(ids))
@@ -403,22 +393,6 @@ class _Line:
         return f"has no {wanted}; say which holds the question: `fields=question=NAME` (there are {columns})"
 
 
-def _check_keys(name: str, path: str, items: list[Any]) -> None:
-    """Refuse objects without an id; the message names the setting that reads another key.
-
-    Raises:
-        ValueError: an object has no id.
-    """
-    odd = next((each for each in items if isinstance(each, dict) and is_empty(named(each))), None)
-    if odd:
-        key = next((key for key, item in odd.items() if isinstance(item, str)), next(iter(odd)))
-        setting = f"{name}={shown(path)}[].{shown(key)}"
-        if key in PASSAGE_TEXTS:
-            setting = f"expected_passages={shown(path)}[].{{quote: {key}}}"
-        cure = f"say which to take: `fields={setting}`"
-        raise ValueError(f"holds objects with the keys {', '.join(map(shown, list(odd)[:9]))}; {cure}")
-
-
 def graded(grades: Mapping[str, int]) -> list[str] | dict[str, int]:
     """Return `expected_chunks` for judged grades.
 
@@ -468,6 +442,4 @@ def _look_up(place: str, question: Question, corpus: CorpusIds | None, notes: No
     passages = question.expected_passages or ()
     for key in (*(question.expected_chunks or ()), *(key for each in passages for key in each.any_of)):
         if corpus and key not in corpus.ids:
-            near = corpus.nearest(key)
-            meant = f", did you mean `{shown(near)}`?" if near else ""
-            notes.add("expected chunks that are not in the corpus", f"{place}: `{shown(key)}`{meant}")
+            notes.add("expected chunks that are not in the corpus", f"{place}: `{shown(key)}`")

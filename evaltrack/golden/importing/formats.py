@@ -11,6 +11,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from evaltrack.errors import GoldenError, UsageError
+from evaltrack.golden.file import check_file
 from evaltrack.golden.importing.drafts import (
     TABLE,
     Drafts,
@@ -21,7 +22,7 @@ from evaltrack.golden.importing.drafts import (
     field_name,
     graded,
 )
-from evaltrack.golden.importing.table import FORMS, Rows, check_file, read_rows, read_text
+from evaltrack.golden.importing.table import FORMS, Rows, read_rows, read_text
 from evaltrack.golden.importing.values import shown
 from evaltrack.records.base import as_key
 

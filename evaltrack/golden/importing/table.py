@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-import stat
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property
 from hashlib import blake2b
 from io import StringIO
 from itertools import zip_longest
@@ -19,9 +17,8 @@ from pydantic_core import from_json
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus import read_corpus
-from evaltrack.golden.file import MAX_ARRAY_BYTES, array_entries, line_entries
+from evaltrack.golden.file import MAX_ARRAY_BYTES, array_entries, check_file, line_entries
 from evaltrack.golden.importing.values import is_empty, plain, shown
-from evaltrack.golden.words import plain_form
 from evaltrack.records.base import as_key
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
 from evaltrack.system.parquet import claimed_sizes, decoded_size, read_metadata, text_columns
@@ -66,39 +63,6 @@ def read_rows(path: Path, encoding: str = "") -> Rows:
             yield place, value if is_row else ValueError(f"is {kind_of(value)}; a row is a JSON object")
     except OSError as error:
         raise GoldenError([f"{path}: cannot be read: {error.strerror or error}"]) from None
-
-
-def check_file(path: Path) -> None:
-    """Check that a file can be read.
-
-    Raises:
-        GoldenError: it is missing, a folder or a device, or not readable.
-    """
-    if path.is_dir():
-        raise GoldenError([f"{path}: is a folder; name the files in it"])
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
-        with path.open("rb"):
-            pass
-    except (OSError, ValueError) as error:
-        raise GoldenError([f"{path}: {str(getattr(error, 'strerror', None) or error).lower()}"]) from None
-
-
-def document(path: Path) -> Any:
-    """Return the value of a JSON or YAML file (with NaN, as some tools write it); None for other suffixes.
-
-    Raises:
-        GoldenError: the file is too large, or no JSON or YAML.
-    """
-    if path.suffix.lower() in (".yaml", ".yml"):
-        return read_yaml(path)
-    if path.suffix.lower() != ".json":
-        return None
-    try:
-        return parsed(_bytes(path, MAX_ARRAY_BYTES).removeprefix(b"\xef\xbb\xbf"), allow_nan=True)
-    except InvalidJsonError as error:
-        raise GoldenError([f"{path}: {error}"]) from None
 
 
 def read_yaml(path: Path) -> Any:
@@ -175,11 +139,16 @@ def _json_lines(path: Path, _: str) -> Iterator[tuple[str, Any]]:
 
 
 def _items(path: Path, _: str) -> Iterator[tuple[str, Any]]:
-    """Yield the rows of a JSON or YAML file: its array, or the list in its object."""
+    """Yield the rows of a JSON file (with NaN, as some tools write it) or YAML file: its array, or a list in it."""
     import jmespath
 
-    value = document(path)
-    if isinstance(value, list) and path.suffix.lower() == ".json":
+    is_json = path.suffix.lower() == ".json"
+    try:
+        raw = _bytes(path, MAX_ARRAY_BYTES) if is_json else b""
+        value = parsed(raw.removeprefix(b"\xef\xbb\xbf"), allow_nan=True) if is_json else read_yaml(path)
+    except InvalidJsonError as error:
+        raise GoldenError([f"{path}: {error}"]) from None
+    if isinstance(value, list) and is_json:
         yield from ((f"{path}:{line}", item) for line, item in array_entries(path))
         return
     if isinstance(value, dict) and all(isinstance(value.get(name), dict) for name in ("queries", "relevant_docs")):
@@ -352,14 +321,6 @@ class CorpusIds:
     def of_text(self, text: str) -> str | None:
         """Return the id of the passage with this text, ignoring whitespace; None if there is none."""
         return self._by_text.get(_digest(text))
-
-    @cached_property
-    def _forms(self) -> dict[str, str]:
-        return {plain_form(key): key for key in self.ids}
-
-    def nearest(self, key: str) -> str | None:
-        """Return an id that differs from `key` only in its spelling; None if there is none."""
-        return self._forms.get(plain_form(key))
 
 
 def _digest(text: str) -> bytes:

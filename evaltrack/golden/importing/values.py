@@ -107,7 +107,9 @@ def identifier(value: object) -> str | int:
         return value.strip()
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise ValueError(f"`{shown(value)}` is not an id; write a text or a whole number, or name it `id`")
+    raise ValueError(
+        f"`{shown(value)}` is not an id; write a text or a whole number, or name its key: `fields=FIELD=COLUMN[].KEY`"
+    )
 
 
 def identifiers(value: object, separator: str) -> list[str | int]:
