@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -23,9 +22,6 @@ ENOUGH = 10
 
 REASON = 200
 """Maximum characters of a reason in a text."""
-
-TELLING = re.compile("error|fail|message|detail|reason", re.IGNORECASE)
-"""Matches names of fields that may hold the error of a target."""
 
 CURES = {
     NO_TEXTS: ("quotations are expected, and the sources have no texts; return the `text` of each", Guide.QUOTATIONS),
@@ -53,7 +49,6 @@ class RunWarnings:
             SmallK(k),
             UnmeasuredRetrieval(warn),
             NearIds(),
-            UnreadFailures(),
             UnmeasuredScores(own_names),
         )
 
@@ -203,32 +198,6 @@ class NearIds(QuestionWarning):
         return f"{self.named()} {what}: {self.example}. {Guide.IDS.reference}"
 
 
-class UnreadFailures(QuestionWarning):
-    """Warns if empty responses have fields that are not read, which may hold an error of the target."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._names = dict[str, None]()
-
-    def problem(self, row: Row) -> str:
-        """Return the first unread field of an empty response."""
-        response = row.response
-        if response is None or response.abstained or response.tool_calls or response.sources:
-            return ""
-        if not response.unread or (response.answer or "").strip():
-            return ""
-        self._names |= dict.fromkeys(response.unread)
-        return next(iter(response.unread))
-
-    def text(self) -> str:
-        """Return the questions, the fields, and the setting that reads one."""
-        names = list(self._names)
-        empty = f"{self.named('response')} {verb(self.number, 'is', 'are')} empty but for fields that are not read"
-        telling = shown_text(next((name for name in names if TELLING.search(name)), names[0]))
-        cure = f"where these say that the target failed, return `error` or set `target_error={telling}`"
-        return f"{empty}: {shown_text(first_of(names, SHOWN))}; {cure}"
-
-
 class ImpossibleGrades(QuestionWarning):
     """Warns if a recorded verdict has a grade that its own counts do not allow; an LLM is retried instead."""
 
@@ -293,26 +262,20 @@ class UnmeasuredRetrieval:
 class UnmeasuredScores:
     """Warns if one of the user's own scores was not measured."""
 
-    MOST_REASONS = 100
-    """Maximum number of different reasons of one score that are counted."""
-
     def __init__(self, names: Sequence[str]) -> None:
-        self._reasons: dict[str, Counter[str]] = {name: Counter() for name in names}
+        self._numbers, self._reasons = Counter[str](), dict.fromkeys(names, "")
         self._answered = 0
 
     def add(self, row: Row) -> None:
         """Add one finished question."""
         self._answered += row.response is not None
-        for name, reasons in self._reasons.items():
-            why = row.unmeasured.get(name)
-            if why is not None:
-                reasons[why if why in reasons or len(reasons) < self.MOST_REASONS else ""] += 1
+        for name in self._reasons.keys() & row.unmeasured.keys():
+            self._numbers[name] += 1
+            self._reasons[name] = self._reasons[name] or row.unmeasured[name]
 
     def texts(self) -> Iterator[str]:
-        """Yield for each score the number of questions, and the most frequent reason."""
+        """Yield for each score the number of questions, and the first reason."""
         answered = f"{count(self._answered, 'question')} that {verb(self._answered, 'was', 'were')} answered"
-        for name, reasons in self._reasons.items():
-            if reasons:
-                why, times = next((each for each in reasons.most_common(2) if each[0]), ("", 0))
-                much = f"{reasons.total():,} of {answered}"
-                yield f"{name} was not measured on {much}: {shown_text(why)[:REASON]} ({times:,}x)"
+        for name, why in self._reasons.items():
+            if number := self._numbers[name]:
+                yield f"{name} was not measured on {number:,} of {answered}: {shown_text(why)[:REASON]}"

@@ -143,14 +143,9 @@ def labels(question: Question, field: str) -> list[str]:
 def empty_words(selection: Selection, questions: Iterable[Question], total: int) -> str:
     """Return the reason that a selection is empty, with the labels that exist."""
     failed = selection.failed
-    if failed is not None and not failed.ids:
-        return f"`only_failed={failed.run_id}`: every question passed in that run, so there is none to ask"
-    if not selection.filters and failed is not None:
-        gone = f"{len(failed.ids):,} did not pass in that run, but none of them is in the set now"
-        return f"`only_failed={failed.run_id}`: {gone}"
-    those = f"its {total:,} questions"
-    if failed is not None:
-        those = f"the {len(failed.ids):,} that did not pass in run {failed.run_id}"
+    if failed is not None and not selection.filters:
+        return f"`only_failed={failed.run_id}`: every question of the set passed in that run, or was not asked in it"
+    those = f"its {total:,} questions" if failed is None else f"those that did not pass in run {failed.run_id}"
     none = f"`filter={cut(filter_words(selection.filters), MAX_WORDS)}` selects none of {those}"
     return f"{none}; there are: {'; '.join(_labels_words(selection.fields, questions))}"
 

@@ -126,7 +126,7 @@ def test_only_the_questions_that_did_not_pass_are_asked(whole: RunResult, tmp_pa
     assert mlflow.get_run(again.run_id).data.params["only_failed"] == whole.run_id
     assert again.signature.selection is not None
     assert again.signature.selection.words == f"3 of 12 questions (not passed in run {whole.run_id[:8]})"
-    with pytest.raises(UsageError, match="every question passed in that run"):
+    with pytest.raises(UsageError, match="every question of the set passed in that run"):
         evaluated(tmp_path, Target(), only_failed=again.run_id)
 
 
