@@ -2,9 +2,12 @@
 
 All calls of a model share one retry policy and one throttle. The client's own retries are off. They call while others
 were told to wait, ignore a `Retry-After` above two minutes, repeat calls of an account whose quota is used up, and do
-not limit the time of a whole answer. Servers accept different parameters: a refused parameter is not sent again, and is
-noted. JSON is requested in the strictest form that the server accepts. A call that is cancelled while it waits adds a
-note with the reason to its error. The note starts with `WAITING`.
+not limit the time of a whole answer. A parameter that a server refuses is not sent again, and is noted.
+
+JSON is requested in the strictest form that the server accepts. The form is decided once: by the first answer, or when
+the server refuses a form by name. A refusal without a reason and a status 500 may have other causes. Then only the
+affected question tries a weaker form. A call that is cancelled while it waits adds a note with the reason to its error.
+The note starts with `WAITING`.
 
 Calls use the client's `post` instead of `chat.completions.create`. That halves the CPU time of a call, and creates no
 MLflow traces of it if the user's process has autologging on.
@@ -14,33 +17,32 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import random
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.judges.server import (
-    KEPT,
     LONGEST_WAIT,
     PUT_OFF,
-    REFUSED_IN_A_ROW,
-    AccessLostError,
     Answer,
     AnswerError,
     ModelServer,
     ServerFaultError,
-    is_about_the_content,
-    is_from_a_gateway,
     is_quota,
     raise_if_final,
     read_answer,
     refusal_words,
+    refuse,
+    retry_after,
     usual_server,
     words,
 )
-from evaltrack.judges.throttle import Throttle, delay, retry_after
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.system.retries import CALL_SECONDS
 
@@ -63,6 +65,12 @@ FORMATS = ("json_schema", "json_object", "text")
 
 NOT_SENT = frozenset({"title", "description", "default", "pattern", "minLength", "maxLength", "minItems", "maxItems"})
 """Keywords of a schema that servers refuse or do not need."""
+
+FIRST_DELAY, MAX_DELAY = 0.5, 30.0
+"""Seconds before a retry: random up to a bound that doubles from the first value to the second."""
+
+REFUSED_IN_A_ROW = 5
+"""Questions that a server may refuse in a row (403) before it counts as refusing all."""
 
 BROKEN = 3
 """After so many calls of one question with status 500, the form may be the cause."""
@@ -95,30 +103,38 @@ def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-class FormChoice:
-    """The form of requests to one server. It is decided once: by its first answer, or when it refuses a form by name.
+class Throttle:
+    """The limit of calls in flight, and the pause that a server asks for. Use it on one event loop."""
 
-    A refusal without a reason and a status 500 may have other causes. Then only the affected question tries a weaker
-    form.
-    """
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._places = asyncio.Semaphore(limit)
+        self._held_until = -math.inf
+        self._why_held = ""
 
-    def __init__(self) -> None:
-        self.form = 0
-        self.is_decided = False
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a place among the calls in flight, and for any pause."""
+        async with self._places:
+            while (wait := self._held_until - time.monotonic()) > 0:  # noqa: ASYNC110 - a pause may be extended
+                await asyncio.sleep(wait)
+            yield
 
-    def of(self, own: int) -> int:
-        """Return the form of a question's next call, given the form that the question itself has reached."""
-        return self.form if self.is_decided else max(own, self.form)
+    def hold(self, seconds: float, why: str) -> None:
+        """Pause all calls, slightly longer than asked because clocks differ. A longer pause stays in force."""
+        until = time.monotonic() + seconds + random.uniform(0, 0.05)  # noqa: S311 - jitter, no secret
+        if until > self._held_until:
+            self._held_until, self._why_held = until, why
 
-    def worked(self, form: int) -> None:
-        """Record that a call in this form was answered. The strictest such form is stored."""
-        if not self.is_decided or form < self.form:
-            self.form, self.is_decided = form, True
+    @property
+    def pause_reason(self) -> str | None:
+        """The reason why no call may be made now; None if calls may be made."""
+        return self._why_held if time.monotonic() < self._held_until else None
 
-    def refused(self, form: int) -> None:
-        """Record that the server refused the form by name."""
-        if form == self.form < len(FORMATS) - 1:
-            self.form, self.is_decided = form + 1, False
+
+def delay(attempt: int) -> float:
+    """Return the seconds before the next attempt (the first is 0). Full jitter spreads calls that failed together."""
+    return random.uniform(0, min(MAX_DELAY, FIRST_DELAY * 2 ** min(attempt, 16)))  # noqa: S311 - jitter, no secret
 
 
 @dataclass
@@ -162,7 +178,7 @@ class Asking:
         if self.sent_at is not None:
             before = f"; before that: {self.last}" if self.last else ""
             return f"no answer for {time.monotonic() - self.sent_at:.1f} s{before}"
-        return throttle.pause_reason or self.last or f"one of the {int(throttle.limit)} calls in flight to end"
+        return throttle.pause_reason or self.last or f"one of the {throttle.limit} calls in flight to end"
 
 
 class LLM:
@@ -190,9 +206,9 @@ class LLM:
         sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
         self._sampling = {name: value for name, value in sampling.items() if value is not None}
         self._parameters = dict(self._sampling)
-        self._forms = FormChoice()
+        self._form, self._form_works = 0, False
         self._answered = False
-        self._refused_by_gateway = set[str]()
+        self._refused_in_a_row = set[str]()
         self._call_seconds = call_seconds
         self._server = server or usual_server()
         self._throttle = Throttle(min(concurrency, MAX_CONCURRENCY))
@@ -202,17 +218,17 @@ class LLM:
         """Return the model's answer. With a schema, request JSON in the strictest form that the server accepts.
 
         The messages should describe the JSON and call it JSON, as some servers accept no schema. Nothing is validated
-        here. All calls for one `question` count once if a gateway refuses them.
+        here. All calls for one `question` count once if the server refuses them.
 
         Raises:
-            AnswerError: the model refused, its answer was cut off or empty, or the server kept failing.
-            ServerRefusesError: key, model or access are refused, and nothing was answered before.
-            AccessLostError: they are refused now, and were not before; or a gateway refuses several questions.
+            AnswerError: the model or the server refused, the answer was cut off or empty, or the server kept failing.
+            ServerRefusesError: the key, the model or several questions are refused, and nothing was answered before.
+            AccessLostError: they are refused now, and were not before.
             QuotaError: the quota is used up.
             ServerBusyError: the server asks for a pause of more than an hour.
             CancelledError: with a note on what the call waited for.
         """
-        asking = Asking(list(messages), schema, self._forms.form, question or repr(messages))
+        asking = Asking(list(messages), schema, self._form, question or repr(messages))
         try:
             while asking.may_go_on:
                 if (answer := await self._attempt(asking)) is not None:
@@ -226,22 +242,22 @@ class LLM:
         """Return the answer; None, after a wait, if the call should be repeated."""
         from openai import APIConnectionError, APIStatusError
 
-        since, parameters = 0.0, dict[str, Any]()
+        parameters = dict[str, Any]()
         try:
-            async with self._throttle.turn() as since:
-                parameters, asking.sent_at = dict(self._parameters), since
-                asking.form = self._forms.of(asking.form)  # other calls may have found the form meanwhile
+            async with self._throttle.turn():
+                parameters, asking.sent_at = dict(self._parameters), time.monotonic()
+                # other calls may have found the form meanwhile
+                asking.form = self._form if self._form_works else max(asking.form, self._form)
                 body = await self._call(asking, parameters)
-            self._throttle.succeeded()
             self._answered = True
-            self._refused_by_gateway.clear()
-            if asking.schema is not None:
-                self._forms.worked(asking.form)
+            self._refused_in_a_row.clear()
+            if asking.schema is not None and (not self._form_works or asking.form < self._form):
+                self._form, self._form_works = asking.form, True
             return read_answer(body)
         except APIStatusError as error:
             asking.sent_at = None
             if not self._adapt(asking, error, parameters):
-                await self._after(asking, error, since)
+                await self._after(asking, error)
         except (APIConnectionError, TimeoutError, ServerFaultError) as error:
             asking.sent_at = None
             await self._failed(asking, self._why(error))
@@ -251,7 +267,7 @@ class LLM:
     def notes(self) -> list[str]:
         """Notes on parameters and forms that the server refused."""
         notes = [f"{self.model} refuses `{name}`; it was left out" for name in self._refused]
-        if form := self._forms.form:
+        if form := self._form:
             notes.append(f"{self.model} does not take {FORMATS[0]}; asked for {FORMATS[form]}")
         return notes
 
@@ -306,28 +322,27 @@ class LLM:
                     self._refused.append(name)
                 return True
         if re.search("response_format|json_schema|json_object", why):
-            self._forms.refused(asking.form)
+            if asking.form == self._form < len(FORMATS) - 1:
+                self._form, self._form_works = self._form + 1, False
             return asking.weaken()
-        return error.status_code != 404 and not self._forms.is_decided and asking.weaken()
+        return error.status_code != 404 and not self._form_works and asking.weaken()
 
-    async def _after(self, asking: Asking, error: APIStatusError, since: float) -> None:
+    async def _after(self, asking: Asking, error: APIStatusError) -> None:
         """Wait as long as the server asks, and always a little. Raise if a retry cannot help."""
         status = error.status_code
-        if is_from_a_gateway(error):
-            self._refused_by_gateway.add(asking.question)
-            if (refused := len(self._refused_by_gateway)) >= REFUSED_IN_A_ROW:
+        if status == 403:  # of moderation, a firewall or an API: of this question, unless others are refused too
+            self._refused_in_a_row.add(asking.question)
+            if (refused := len(self._refused_in_a_row)) >= REFUSED_IN_A_ROW:
                 what = f"{self._server.shown} refuses {refused} questions in a row ({refusal_words(error)})"
-                raise AccessLostError(f"{what}; ask for access, then run again: {KEPT}") from None
-        elif not is_about_the_content(error):
-            raise_if_final(error, self.model, answered=self._answered, server=self._server)
+                refuse(f"{what}; check the key's rights to {self.model}", answered=self._answered)
+        raise_if_final(error, self.model, answered=self._answered, server=self._server)
         if status not in PUT_OFF and status < 500:
             raise AnswerError(refusal_words(error)) from None
         if status >= 500:
-            if status == 500 and asking.failures + 1 >= BROKEN and not self._forms.is_decided:
+            if status == 500 and asking.failures + 1 >= BROKEN and not self._form_works:
                 asking.weaken()
             await self._failed(asking, refusal_words(error))
             return
-        self._throttle.pushed_back(since)
         asking.last = refusal_words(error)
         asking.times_put_off += 1
         asking.first_put_off = asking.first_put_off or time.monotonic()

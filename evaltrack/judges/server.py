@@ -6,14 +6,17 @@ Key and address come from the variables that the OpenAI client reads.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.judges.throttle import retry_after
 from evaltrack.privacy.addresses import MASK, shown_text, shown_url
 from evaltrack.privacy.redaction import SHORTEST_IN_ANSWERS, SHORTEST_SECRET
 from evaltrack.records import Usage
@@ -209,13 +212,34 @@ LONGEST_WAIT = 3600.0
 
 KEPT = "verdicts in the cache are not paid for again"
 
-_MODERATED = re.compile(r"moderat|flagged|content_?(policy|filter)", re.IGNORECASE)
-_FLAGGED = re.compile(r"\b(input|prompt|content|request|message)s?\b[^.]*\bflagged\b|content policy|moderation", re.I)
-REFUSED_IN_A_ROW = 5
-"""Questions that a gateway may refuse in a row before it counts as refusing all."""
-
 WORDS_SHOWN = 300
 """Characters shown of the server's own words."""
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of the requested pause: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110).
+
+    None if no pause is requested, or if it cannot be read.
+    """
+    seconds = _number(headers.get("retry-after-ms"))
+    if seconds is not None:
+        return seconds / 1000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if value is None or seconds is not None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text else -1.0
+    except ValueError:
+        return None
+    return number if 0 <= number < math.inf else None
 
 
 class ServerRefusesError(UsageError):
@@ -253,43 +277,22 @@ def is_quota(error: APIStatusError) -> bool:
     return error.status_code == 402 or not QUOTA_CODES.isdisjoint({str(error.code), str(error.type)})
 
 
-def is_about_the_content(error: APIStatusError) -> bool:
-    """Return True if a 403 is about the content of this request, as moderation reports it, not about the key.
-
-    It checks the error's code or type, then OpenRouter's metadata (`flagged_input`, `reasons`), then the message.
-    """
-    if error.status_code != 403:
-        return False
-    body: Any = error.body
-    beside = body.get("metadata") if isinstance(body, dict) else None
-    if isinstance(beside, dict) and not {"flagged_input", "reasons"}.isdisjoint(beside):
-        return True
-    return bool(_MODERATED.search(f"{error.code} {error.type}") or _FLAGGED.search(words(error)))
-
-
-def is_from_a_gateway(error: APIStatusError) -> bool:
-    """Return True if a 403 is no error of an API. A firewall may refuse one prompt for a word in it."""
-    return error.status_code == 403 and not (error.code or error.type)
-
-
 def raise_if_final(error: APIStatusError, model: str, *, answered: bool, server: ModelServer) -> None:
     """Raise if a retry cannot help, now or for any other question.
 
     Raises:
-        ServerRefusesError: status 401, 403 or 404, and nothing was `answered` before.
+        ServerRefusesError: status 401 or 404, and nothing was `answered` before.
         AccessLostError: the same in the middle of a run.
         QuotaError: status 402, or an error that says so.
         ServerBusyError: the server asks to wait for more than `LONGEST_WAIT`.
     """
     status, why = error.status_code, words(error)
     if status == 401:  # no words of the server: they often contain a part of the key
-        _refuse(f"{server.shown} refuses the key (status 401); check {server.key_source}", answered)
-    if status == 403:
-        _refuse(f"{server.shown} refuses access to {model} (status 403: {why}); check the key's rights", answered)
+        refuse(f"{server.shown} refuses the key (status 401); check {server.key_source}", answered=answered)
     if status == 404:
-        _refuse(
+        refuse(
             f"no model `{model}` at {server.shown} (status 404: {why}); check its name and {server.address_source}",
-            answered,
+            answered=answered,
         )
     if is_quota(error):
         raise QuotaError(f"the quota of the key is used up ({why}); add credit, or use another key") from None
@@ -300,7 +303,13 @@ def raise_if_final(error: APIStatusError, model: str, *, answered: bool, server:
         ) from None
 
 
-def _refuse(message: str, answered: bool) -> NoReturn:
+def refuse(message: str, *, answered: bool) -> NoReturn:
+    """Raise the error of a server that refuses every question.
+
+    Raises:
+        ServerRefusesError: nothing was `answered` before.
+        AccessLostError: something was.
+    """
     if answered:
         raise AccessLostError(f"{message}. It answered before; run again when it is back: {KEPT}") from None
     raise ServerRefusesError(message) from None

@@ -11,12 +11,23 @@ import socket
 import threading
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
 from evaltrack.errors import EvaltrackError, UsageError
-from evaltrack.judges.client import ATTEMPTS, LLM, MAX_CONCURRENCY, WAITING, Schema
+from evaltrack.judges.client import (
+    ATTEMPTS,
+    LLM,
+    MAX_CONCURRENCY,
+    MAX_DELAY,
+    WAITING,
+    Schema,
+    Throttle,
+    delay,
+)
 from evaltrack.judges.server import (
     AccessLostError,
     Answer,
@@ -24,6 +35,7 @@ from evaltrack.judges.server import (
     QuotaError,
     ServerBusyError,
     ServerRefusesError,
+    retry_after,
     without_key,
 )
 from evaltrack.records import Usage
@@ -64,7 +76,7 @@ Outcome = Answer | EvaltrackError | AnswerError
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries come after milliseconds instead of half a second and more."""
-    monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", 0.002)
+    monkeypatch.setattr("evaltrack.judges.client.FIRST_DELAY", 0.002)
 
 
 def asked(
@@ -277,7 +289,7 @@ def test_retry_after_is_waited_for_by_everybody(serve: Serve, form: Any, seconds
 
 @pytest.mark.parametrize("form", ["ms", "none"])
 def test_being_put_off_is_no_failure(serve: Serve, monkeypatch: pytest.MonkeyPatch, form: Any) -> None:
-    monkeypatch.setattr("evaltrack.judges.throttle.MAX_DELAY", 0.002)
+    monkeypatch.setattr("evaltrack.judges.client.MAX_DELAY", 0.002)
     server = serve(*[rate_limited(0, form)] * 150, GOOD)
     assert len(answered(ask())) == 1
     assert server.calls == 151
@@ -291,7 +303,7 @@ def test_being_put_off_is_no_failure(serve: Serve, monkeypatch: pytest.MonkeyPat
 def test_a_server_that_is_busy_and_says_come_at_once_is_given_time(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, busy: Reply
 ) -> None:
-    monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", 0.1)
+    monkeypatch.setattr("evaltrack.judges.client.FIRST_DELAY", 0.1)
     until = time.monotonic() + 0.3
     server = serve(behaviour=lambda request, call: busy if time.monotonic() < until else GOOD)
     assert answered(ask()) == [GOOD.content]
@@ -310,28 +322,45 @@ def test_patience_is_a_time_and_not_a_count(serve: Serve, monkeypatch: pytest.Mo
     )
 
 
-def test_concurrency_halves_on_429_and_grows_back(serve: Serve) -> None:
-    def four_at_a_time(request: Json, call: int) -> Reply:
-        full = server.in_flight > 4 and call < 60
-        return rate_limited(0.005, "ms") if full else replace(GOOD, latency=0.01)
+def test_a_longer_pause_wins() -> None:
+    async def test() -> None:
+        throttle, start = Throttle(1), time.monotonic()
+        for seconds in (0.05, 0.2, 0.01):
+            throttle.hold(seconds, "busy")
+        async with throttle.turn():
+            assert time.monotonic() - start >= 0.2
 
-    server = serve(behaviour=four_at_a_time)
-    llm, limits = LLM("gpt-4o-mini", concurrency=16), list[float]()
+    asyncio.run(test())
 
-    async def all_of_them() -> None:
-        async def one() -> None:
-            await llm.ask(MESSAGES, SCHEMA)
-            limits.append(llm._throttle.limit)
 
-        await asyncio.gather(*(one() for _ in range(250)))
-        await llm.aclose()
+def date(seconds: float) -> str:
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
-    asyncio.run(asyncio.wait_for(all_of_them(), 30))
-    assert len(limits) == 250
-    assert 4 < server.most_in_flight <= 16
-    assert server.calls > 250
-    assert min(limits) < 9
-    assert limits[-1] > min(limits) + 2
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        *data("llm.json")["retry_after"],
+        ({"retry-after": date(-60)}, 0),
+    ],
+)
+def test_retry_after_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize("ahead", [30, 300])
+def test_retry_after_as_a_date(ahead: int) -> None:
+    seconds = retry_after({"retry-after": date(ahead)})
+    assert seconds is not None
+    assert ahead - 2 < seconds <= ahead
+
+
+def test_delays_double_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltrack.judges.client.FIRST_DELAY", 0.5)
+    for attempt, most in [(0, 0.5), (1, 1.0), (3, 4.0), (10, MAX_DELAY), (5000, MAX_DELAY)]:
+        drawn = [delay(attempt) for _ in range(200)]
+        assert 0 <= min(drawn) <= max(drawn) <= most
+        assert max(drawn) > most / 2
 
 
 # Being stopped while waiting
@@ -464,12 +493,6 @@ def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) 
     assert "hush" not in why
 
 
-def openrouter(message: str, **metadata: Any) -> Reply:
-    """A 403 as OpenRouter words it: the code is a number, and the reasons stand beside the message."""
-    return Reply(status=403, error={"message": message, "code": 403, "metadata": metadata})
-
-
-REFUSED = "refuses access to gpt-4o-mini (status 403"
 FINAL: list[tuple[Behaviour, type[EvaltrackError], str]] = [
     (quota(), QuotaError, "the quota of the key is used up (You exceeded your current quota"),
     (
@@ -479,14 +502,11 @@ FINAL: list[tuple[Behaviour, type[EvaltrackError], str]] = [
     ),
     (script(failure(402, "Insufficient Balance", "unknown_error")), QuotaError, "the quota of the key is used up"),
     (unauthorised(), ServerRefusesError, "refuses the key (status 401); check OPENAI_API_KEY"),
-    (script(failure(403, "Not here", "x")), ServerRefusesError, f"{REFUSED}: Not here); check the key's rights"),
     (
         script(failure(404, "No.", "x", "y")),
         ServerRefusesError,
         "404: No.); check its name and OPENAI_BASE_URL",
     ),
-    (script(failure(403, "Your account was flagged.", "x")), ServerRefusesError, REFUSED),
-    (script(openrouter("Key limit exceeded.", provider="x")), ServerRefusesError, REFUSED),
     (script(rate_limited(86400)), ServerBusyError, "asks to wait 86,400 s (status 429: Rate limit reached"),
 ]
 
@@ -502,7 +522,7 @@ def test_what_no_retry_cures_is_raised_at_once(
     assert server.calls == 1
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("status", [401, 404])
 def test_a_refusal_in_the_middle_of_a_run_is_no_wrong_usage(serve: Serve, status: int) -> None:
     serve(GOOD, failure(status, "Not any more.", "x"))
     first, error = ask(2)
@@ -516,47 +536,32 @@ def test_a_refusal_in_the_middle_of_a_run_is_no_wrong_usage(serve: Serve, status
 
 
 FIREWALL = Reply(status=403, raw="<html><h1>Sorry, you have been blocked</h1></html>")
+MODERATED = failure(403, "Your input was flagged for violence.", "moderation_error")
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        failure(403, "Not allowed.", "invalid_request_error", "content_policy_violation"),
-        failure(403, "Not allowed.", "moderation_error"),
-        failure(403, "Not allowed.", "x", "content_filter"),
-        failure(403, "Your input was flagged for violence.", "x"),
-        failure(403, "This prompt goes against our content policy.", "x"),
-        openrouter("Not allowed.", reasons=["violence"], flagged_input="How do I ..."),
-        FIREWALL,
-        Reply(status=403, raw='{"message": "Forbidden"}'),
-    ],
-)
-def test_a_refusal_of_what_one_question_holds_is_that_questions_alone(serve: Serve, refusal: Reply) -> None:
-    serve(refusal, GOOD)
-    error, answer = ask(2)
+@pytest.mark.parametrize("refusal", [FIREWALL, MODERATED])
+@pytest.mark.parametrize(("before", "ends"), [([GOOD], AccessLostError), ([], ServerRefusesError)])
+def test_a_server_that_refuses_one_question_after_the_other_ends_the_run(
+    serve: Serve, refusal: Reply, before: list[Reply], ends: type[Exception]
+) -> None:
+    """One refusal is that question's alone; calls for one question count once, and an answer begins the count again."""
+    serve(*before, *[refusal] * 7, *[GOOD] * len(before), *[refusal] * 5)
 
-    assert type(error) is AnswerError
-    message = refusal.error["message"] if refusal.error else refusal.raw if "<" in str(refusal.raw) else "Forbidden"
-    assert str(error) == f"status 403: {message}"
-    assert isinstance(answer, Answer)
-
-
-def test_a_gateway_that_refuses_one_question_after_the_other_ends_the_run(serve: Serve) -> None:
-    """Calls for one question count once, and an answer between them lets the count begin again."""
-    server = serve(GOOD, *[FIREWALL] * 7, GOOD, *[FIREWALL] * 5)
-
-    async def all_of_them() -> list[type[Exception]]:
-        llm, kinds = LLM("gpt-4o-mini"), list[type[Exception]]()
-        for question in "01222344abcdef":
+    async def all_of_them() -> list[Exception]:
+        llm, errors = LLM("gpt-4o-mini"), list[Exception]()
+        for question in "01222344abcdef" if before else "12223445":
             try:
                 await llm.ask(MESSAGES, SCHEMA, question)
             except (EvaltrackError, AnswerError) as error:
-                kinds.append(type(error))
+                errors.append(error)
         await llm.aclose()
-        return kinds
+        return errors
 
-    assert asyncio.run(all_of_them()) == [AnswerError] * 11 + [AccessLostError]
-    assert server.calls == 14
+    *refused, last = asyncio.run(all_of_them())
+    message = refusal.error["message"] if refusal.error else refusal.raw
+    assert {(type(each), str(each)) for each in refused} == {(AnswerError, f"status 403: {message}")}
+    assert type(last) is ends
+    assert f"refuses 5 questions in a row (status 403: {message}); check the key's rights to gpt-4o-mini" in str(last)
 
 
 NOT_JSON, NO_COMPLETION = "the server answered with text that is not JSON", "the server answered without a completion"
