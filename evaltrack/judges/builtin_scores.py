@@ -46,10 +46,6 @@ MAX_SCHEMA = 1_000_000
 """The largest size of a JSON schema, in bytes."""
 
 
-LONG_RESPONSE = 100_000
-"""Characters of an answer and its sources above which a score is computed in a thread."""
-
-
 class BuiltinScorer(Scorer):
     """A named function of a question and a response. `said` identifies it in its digest.
 
@@ -69,10 +65,8 @@ class BuiltinScorer(Scorer):
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
         """Return the value, or the reason for no value."""
         (score,) = self.declared
-        texts = (response.answer, *(source.text for source in response.sources or ()))
-        is_long = self._takes_long or sum(len(text) for text in texts if text) > LONG_RESPONSE
         asked = (question, response)
-        measured = await aside(self.measure, *asked) if is_long else self.measure(*asked)
+        measured = await aside(self.measure, *asked) if self._takes_long else self.measure(*asked)
         return measured_values({score.name: measured})
 
 

@@ -17,10 +17,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib import import_module
 from traceback import clear_frames
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, Self
 from weakref import WeakValueDictionary
 
 from evaltrack.errors import EvaltrackError
+from evaltrack.records import Usage
+from evaltrack.records.base import Record
+from evaltrack.records.response import TracePlace
 from evaltrack.system.processes import end_own_group, limit_own_memory
 from evaltrack.targets.failures import READ_LIMIT, InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.threads import loop_in_thread
@@ -29,7 +32,7 @@ from evaltrack.tracking.question_spans import expect_many_spans
 READY, REFUSED = b"ready", b"refused"
 """The words of a process's reports about itself, which are answers to call 0."""
 
-RESULT, INVALID, RAISED, OUT_OF_MEMORY = b"result", b"invalid", b"raised", b"memory"
+RESULT, FAILED = b"result", b"failed"
 """The words of answers to calls."""
 
 GOODBYE = b"goodbye"
@@ -54,6 +57,28 @@ class Service:
     finish: Callable[[], Awaitable[None]] | None = None
 
 
+class CallError(Record):
+    """The error of a call: an invalid response, an error that the function raised, or too little memory."""
+
+    kind: Literal["invalid", "raised", "memory"]
+    text: str
+    usage: Usage | None = None
+    traceback: str | None = None
+    trace: TracePlace | None = None
+
+    @classmethod
+    def of(cls, error: BaseException) -> Self:
+        """Return the error with its usage, its traceback, and the trace it was raised in."""
+        is_invalid = isinstance(error, InvalidResponseError)
+        return cls(
+            kind="invalid" if is_invalid else "memory" if isinstance(error, MemoryError) else "raised",
+            text=str(error)[:READ_LIMIT] if is_invalid else described(error),
+            usage=usage_of(error),
+            traceback=traceback_of(error),
+            trace=trace_of(error),
+        )
+
+
 def main(order: dict[str, Any]) -> None:
     """Serve the function of an `evaltrack.targets.processes.Order`."""
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -65,7 +90,7 @@ def main(order: dict[str, Any]) -> None:
     try:
         service = _open(**order)
     except EvaltrackError as error:
-        server.send(b"0", REFUSED, {"text": str(error), "guide": error.guide})
+        server.send(b"0", REFUSED, json.dumps({"text": str(error), "guide": error.guide}).encode())
         return
     server.run(service, calls)
     timer = threading.Timer(THREAD_SECONDS, end_own_group)  # a thread of the function may never end
@@ -93,7 +118,7 @@ class _Server:
     def run(self, service: Service, calls: BinaryIO) -> None:
         """Answer calls until `GOODBYE`; if the lines end in another way, end the process."""
         loop, running = loop_in_thread(self), WeakValueDictionary[bytes, Future[None]]()
-        self.send(b"0", READY, service.facts())
+        self.send(b"0", READY, json.dumps(service.facts()).encode())
         number = b""
         try:
             for line in calls:
@@ -110,38 +135,22 @@ class _Server:
             if number != GOODBYE:
                 end_own_group()
 
-    def send(self, number: bytes, word: bytes, content: bytes | Mapping[str, Any]) -> None:
-        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    def send(self, number: bytes, word: bytes, body: bytes) -> None:
         self._answers.write(b"%b %b %b\n" % (number, word, body))
         self._answers.flush()
 
     async def _serve(self, service: Service, number: bytes, payload: bytes) -> None:
-        content: bytes | dict[str, Any]
         try:
             word, content = RESULT, await service.answer(payload)
             if len(content) > MOST_BYTES:
                 raise InvalidResponseError(f"is {len(content):,} bytes long; return at most {MOST_BYTES:,}")
-        except InvalidResponseError as error:
-            word, content = INVALID, _description(error) | {"text": str(error)[:READ_LIMIT]}
-        except MemoryError as error:
-            clear_frames(error.__traceback__)  # else the frames that filled the memory leave none for the answer
-            word, content = OUT_OF_MEMORY, _description(error)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a call that fails ends nothing but itself
-            word, content = RAISED, _description(error)
+            if isinstance(error, MemoryError):
+                clear_frames(error.__traceback__)  # else the frames that filled the memory leave none for the answer
+            word, content = FAILED, CallError.of(error).model_dump_json().encode()
         self.send(number, word, content)
 
     async def _end(self, service: Service) -> None:
-        self.send(b"0", READY, service.facts())
+        self.send(b"0", READY, json.dumps(service.facts()).encode())
         if service.finish:
             await service.finish()
-
-
-def _description(error: BaseException) -> dict[str, Any]:
-    """Return the type and text of an error, its usage, its traceback, and the trace it was raised in."""
-    usage, trace = usage_of(error), trace_of(error)
-    return {
-        "text": described(error),
-        "usage": usage and usage.model_dump(exclude_none=True),
-        "traceback": traceback_of(error),
-        "trace": trace and trace.model_dump(),
-    }

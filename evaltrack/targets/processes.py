@@ -23,12 +23,11 @@ from functools import cache
 from typing import Any, TypeVar
 
 from evaltrack.errors import Guide, UsageError
-from evaltrack.records import Question, Response, Usage
+from evaltrack.records import Question, Response
 from evaltrack.records.base import Record
-from evaltrack.records.response import TracePlace
 from evaltrack.records.roles import Closable
 from evaltrack.system.processes import kill_group, own_group
-from evaltrack.targets.child import GOODBYE, INVALID, MOST_BYTES, OUT_OF_MEMORY, READY, REFUSED, RESULT
+from evaltrack.targets.child import FAILED, GOODBYE, MOST_BYTES, READY, REFUSED, CallError
 from evaltrack.targets.failures import InvalidResponseError, RaisedElsewhereError, ending
 
 T = TypeVar("T")
@@ -54,9 +53,6 @@ DRAIN_SECONDS = 1.0
 
 LOOK_SECONDS = 0.02
 """Seconds between two checks of a process's state."""
-
-MOST_CANCELLED = 64
-"""Cancelled calls after which a process is killed, as hanging threads remain in it."""
 
 TO_TERMINALS = re.compile(r"\x1b\[[\d;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Matches colours and other control characters of a terminal."""
@@ -173,12 +169,13 @@ class Process(asyncio.SubprocessProtocol):
             self._why = f"cannot be started again: {self.problem}"
         else:
             self._unheard.discard(int(number))
-            error = None if word == RESULT else _error(word, json.loads(body))
-            is_crowded = word == OUT_OF_MEMORY and len(self.waiting) > 1  # any of the calls may have taken the memory
+            failed = CallError.model_validate_json(body) if word == FAILED else None
+            is_out_of_memory = failed is not None and failed.kind == "memory"
+            is_crowded = is_out_of_memory and len(self.waiting) > 1  # any of the calls may have taken the memory
             if not is_crowded and (future := self.waiting.pop(int(number), None)) and not future.done():
                 self.answered += 1
-                future.set_exception(error) if error else future.set_result(body)
-            if word == OUT_OF_MEMORY:
+                future.set_exception(_error(failed)) if failed else future.set_result(body)
+            if is_out_of_memory:
                 self.kill("ran out of memory, and was killed")
 
     async def call(self, payload: bytes) -> bytes:
@@ -210,8 +207,6 @@ class Process(asyncio.SubprocessProtocol):
         self._unheard.add(number)
         self._send(b"%d" % number)
         self._kill_later(UNHEARD_SECONDS, lambda: number in self._unheard, "did not react, and was killed")
-        if self.cancelled >= MOST_CANCELLED:
-            self.kill(f"had {MOST_CANCELLED} calls that were late, and was killed")
 
     @property
     def is_ready(self) -> bool:
@@ -240,13 +235,10 @@ class Process(asyncio.SubprocessProtocol):
         await self.over.wait()
 
 
-def _error(word: bytes, content: dict[str, Any]) -> Exception:
-    """Return the error of a call; raises if the function itself wrote the line."""
-    trace = TracePlace.model_validate(content["trace"]) if content["trace"] else None
-    if word == INVALID:
-        return InvalidResponseError(str(content["text"]), trace)
-    usage = Usage.model_validate(content["usage"]) if content["usage"] else None
-    return RaisedElsewhereError(str(content["text"]), usage, content["traceback"], trace)
+def _error(failed: CallError) -> Exception:
+    if failed.kind == "invalid":
+        return InvalidResponseError(failed.text, failed.trace)
+    return RaisedElsewhereError(failed.text, failed.usage, failed.traceback, failed.trace)
 
 
 @cache

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, isnan, nan
 from pathlib import Path
@@ -71,14 +70,13 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
     mapping = take_mapping("recorded", settings) if is_mapped else None
     no_more_settings("recorded", settings, ", ".join(SETTINGS))
     start = _first_line(path)
-    reader, rows = RowReader(own, mapping), own.get("rows")
-    if rows or start.startswith(b"["):
-        return RecordedResponses(path, enumerate(_items(path, rows), start=1), reader, is_list=True)
+    if (rows := own.get("rows")) or start.startswith(b"["):
+        return RecordedResponses(path, enumerate(_items(path, rows), start=1), own, mapping, is_list=True)
     if start.startswith(b"{"):
         if open_kind(start) and start.endswith((b"{", b"[", b",")):
             raise UsageError(f"recorded target {path}: {SPREAD}")
         lines = ((number, _value(raw)) for number, raw in _lines(path))
-        return RecordedResponses(path, lines, reader, is_list=False)
+        return RecordedResponses(path, lines, own, mapping, is_list=False)
     if has_settings:
         raise UsageError(f"recorded target {path}: is not JSON, so settings cannot find anything in it")
     return TrecRun(path)
@@ -137,19 +135,56 @@ def _value(raw: bytes) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class RowReader:
-    """Reads JSON objects as responses to questions.
+class RecordedResponses(Target):
+    """Returns the recorded response of each question.
 
-    Attributes:
+    Args:
+        path: The file, for messages.
+        values: Its values or errors, each with its number (from 1).
         own: Expressions for `id` or `question`, and `error`, if they have other names.
         mapping: Finds the fields of a response in another tool's objects; None if the objects are responses.
+        is_list: True if the values are the items of a list, not lines.
     """
 
-    own: Mapping[str, Expression]
-    mapping: ResponseReader | None
+    takes_history: bool = True
+    """The system was given the turns when it was asked, so nothing is left out here."""
+    answers_at_once: bool = True
+    recording: str = ""
 
-    def fields(self, value: Any) -> tuple[str, dict[str, Any]]:
+    def __init__(
+        self,
+        path: Path,
+        values: Iterable[tuple[int, Any]],
+        own: Mapping[str, Expression],
+        mapping: ResponseReader | None,
+        *,
+        is_list: bool,
+    ) -> None:
+        self.recording = content_digest(path)
+        self._path, self._own, self._mapping, self._pairs_by_id = path, own, mapping, "question" not in own
+        self._packed: dict[str, bytes] = {}
+        problems, found, numbers = list[str](), set[str](), dict[str, int]()
+        for number, value in values:
+            place = f"{path}: item {number}" if is_list else f"{path}:{number}"
+            try:
+                key, fields = self._fields(value)
+                content = packed(_outcome(dict(fields)))
+            except ValueError as error:
+                problems.append(f"{place}: {error}")
+                continue
+            found.update(name for name, item in fields.items() if item is not None)
+            self._packed.setdefault(key, content)
+            if (first := numbers.setdefault(key, number)) != number:
+                whose = f"id `{key}`" if self._pairs_by_id else f"question `{key[:60]}`"
+                where = "in item" if is_list else "on line"
+                problems.append(f"{place}: {whose} is recorded {where} {first} already; keep one of them")
+        optional = mapping.optional if mapping and not problems else ()
+        nowhere = [each for each in optional if each.name not in found]
+        problems += [f"{path}: {each.name}: `{each.text}` finds nothing in any response" for each in nowhere]
+        if problems:
+            raise BadLinesError(problems, guide=Guide.RESPONSES)
+
+    def _fields(self, value: Any) -> tuple[str, dict[str, Any]]:
         """Return the key of an object, and its fields: those of a response, or an `error`.
 
         Raises:
@@ -161,59 +196,18 @@ class RowReader:
             raise InvalidResponseError(f"is {kind_of(value)}; a response is a JSON object")
         fields = dict(value)
         key = self._key(fields)
-        if found := self.own.get("error"):
+        if found := self._own.get("error"):
             fields["error"] = found.find(fields) or None
-        return key, fields if fields.get("error") is not None or not self.mapping else self.mapping.fields(fields)
+        return key, fields if fields.get("error") is not None or not self._mapping else self._mapping.fields(fields)
 
     def _key(self, fields: dict[str, Any]) -> str:
-        if asked := self.own.get("question"):
+        if asked := self._own.get("question"):
             text = asked.find(fields)
             if not isinstance(text, str) or not text.strip():
                 raise InvalidResponseError(f"question: `{asked.text}` finds no text")
             return text_key(text)
-        key = self.own.get("id")
+        key = self._own.get("id")
         return take_id({"id": key.find(fields)} if key else fields, "answered")
-
-
-class RecordedResponses(Target):
-    """Returns the recorded response of each question.
-
-    Args:
-        path: The file, for messages.
-        values: Its values or errors, each with its number (from 1).
-        reader: Reads a value.
-        is_list: True if the values are the items of a list, not lines.
-    """
-
-    takes_history: bool = True
-    """The system was given the turns when it was asked, so nothing is left out here."""
-    answers_at_once: bool = True
-    recording: str = ""
-
-    def __init__(self, path: Path, values: Iterable[tuple[int, Any]], reader: RowReader, *, is_list: bool) -> None:
-        self.recording = content_digest(path)
-        self._path, self._pairs_by_id = path, "question" not in reader.own
-        self._packed: dict[str, bytes] = {}
-        problems, found, numbers = list[str](), set[str](), dict[str, int]()
-        for number, value in values:
-            place = f"{path}: item {number}" if is_list else f"{path}:{number}"
-            try:
-                key, fields = reader.fields(value)
-                content = packed(_outcome(dict(fields)))
-            except ValueError as error:
-                problems.append(f"{place}: {error}")
-                continue
-            found.update(name for name, item in fields.items() if item is not None)
-            self._packed.setdefault(key, content)
-            if (first := numbers.setdefault(key, number)) != number:
-                whose = f"id `{key}`" if self._pairs_by_id else f"question `{key[:60]}`"
-                where = "in item" if is_list else "on line"
-                problems.append(f"{place}: {whose} is recorded {where} {first} already; keep one of them")
-        optional = reader.mapping.optional if reader.mapping and not problems else ()
-        nowhere = [each for each in optional if each.name not in found]
-        problems += [f"{path}: {each.name}: `{each.text}` finds nothing in any response" for each in nowhere]
-        if problems:
-            raise BadLinesError(problems, guide=Guide.RESPONSES)
 
     def note_on_other_questions(self, golden: Collection[str]) -> str:
         """Return a note on responses to no question of the golden set."""

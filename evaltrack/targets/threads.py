@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import queue
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
@@ -14,25 +13,13 @@ T = TypeVar("T")
 
 
 def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a sync function in daemon threads, one per concurrent call.
+    """Run a sync function in daemon threads, one per call.
 
     The pools of the standard library wait at exit for hanging calls; daemon threads do not.
     """
-    jobs: queue.SimpleQueue[tuple[Future[Any], tuple[Any, ...]]] = queue.SimpleQueue()
-    idle = threading.Semaphore(0)
-
-    def work() -> None:
-        while True:
-            future, arguments = jobs.get()
-            _make(future, function, arguments)
-            idle.release()
 
     async def call(*arguments: Any) -> Any:
-        future = Future[Any]()
-        if not idle.acquire(blocking=False):
-            threading.Thread(target=work, daemon=True, name="evaltrack-target").start()
-        jobs.put((future, arguments))
-        return await asyncio.wrap_future(future)
+        return await aside(function, *arguments)
 
     return call
 
@@ -40,7 +27,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
 async def aside(function: Callable[..., T], *arguments: Any) -> T:
     """Return the result of one call in a new daemon thread; a hanging call does not delay the exit."""
     future = Future[T]()
-    threading.Thread(target=_make, args=(future, function, arguments), daemon=True, name="evaltrack-aside").start()
+    threading.Thread(target=_make, args=(future, function, arguments), daemon=True, name="evaltrack-target").start()
     return await asyncio.wrap_future(future)
 
 

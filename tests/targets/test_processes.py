@@ -125,14 +125,13 @@ def test_one_that_fills_the_memory_costs_one_of_eight_rows(write: Write, kept: s
         def ask(question):
             pieces = {kept}
             while question == "bad":
-                pieces.append("x" * 1_000_000)
-            for _ in range(20):
-                time.sleep(0.05)
-                largest = "x" * 5_000_000
+                pieces.append("x" * 10_000_000)
+            time.sleep(1)
+            largest = "x" * 5_000_000
             return ["a"]
         """
     )
-    found, notes = rows(module, memory="400MB")
+    found, notes = rows(module, memory="300MB")
     assert the_failure(found) == "target_error: MemoryError: "
     assert "ran out of memory, and was killed" in notes[0]
 
