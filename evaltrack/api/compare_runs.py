@@ -21,11 +21,11 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name, open_golden
 from evaltrack.metrics.catalogue import metric_table
-from evaltrack.report.comparison_summary import behind_words
 from evaltrack.report.comparison_text import comparison_markdown, comparison_note, comparison_text
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.comparison_page import comparison_html, comparison_screen
 from evaltrack.report.schemas.comparison import comparison_json
+from evaltrack.report.templates import say
 from evaltrack.system.processes import release_free_memory
 from evaltrack.tracking.notes import COMPARISON_PAGE, accepted_words, log_comparison
 from evaltrack.tracking.reader import shown_side_by_side, side_by_side
@@ -107,7 +107,7 @@ def _log(store: Store, comparison: Comparison) -> None:
         "broke": flips.get("broke"),
         "fixed": flips.get("fixed"),
         "change": passes and passes.delta,
-        "cause": clip(behind_words(comparison), 300),
+        "cause": clip(say.behind(comparison), 300),
     }
     texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
     release_free_memory()  # the page takes many times its size while it is made

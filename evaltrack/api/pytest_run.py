@@ -21,10 +21,11 @@ from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import OF_TARGET
 from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison_words import cause_words, change_words, verdict_words
+from evaltrack.report.comparison_words import cause_words, change_words
 from evaltrack.report.escaping import one_line
 from evaltrack.report.html.run_page import run_headline
-from evaltrack.report.words import failed_words, failure_words
+from evaltrack.report.templates import say
+from evaltrack.report.words import failure_words
 
 if TYPE_CHECKING:
     import pytest
@@ -110,7 +111,7 @@ class SharedRun:
                 outcomes = _outcomes(result, comparison, baseline)
             except (EvaltrackError, TypeError) as error:  # TypeError: there is no such setting
                 return {"error": str(error), "summary": [f"evaltrack: {line}" for line in str(error).splitlines()]}
-        verdict = verdict_words(comparison) if comparison else why_not
+        verdict = say.verdict(comparison) if comparison else why_not
         lines = [f"evaltrack: {run_headline(result)}; run {result.run_id}", f"evaltrack: {verdict}"]
         return {"run_id": result.run_id, "outcomes": outcomes, "summary": lines}
 
@@ -144,7 +145,7 @@ def _outcome(row: StoredRow, change: Change | None, failed_digest: str | None, k
         return "pass", ""
     if row.outcome == "not measured":
         return "skip", "was not measured"
-    why = one_line(failure_words(row.error or "") or failed_words(row, k), 1000)
+    why = one_line(failure_words(row.error or "") or say.failed(row, k), 1000)
     if change is not None:
         words = "\n".join((change_words(change), cause_words(change), f"question: {one_line(row.question, 300)}", why))
         return ("fail" if change.counts else "xfail"), words

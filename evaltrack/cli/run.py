@@ -134,11 +134,11 @@ def print_result(result: RunResult, output: str) -> None:
     """Print a run on stdout, as a table or as JSON."""
     from evaltrack.report.run_json import run_json
     from evaltrack.report.run_text import print_run
-    from evaltrack.report.words import warning_words
+    from evaltrack.report.templates import say
 
     print_result_as(output, partial(print_run, result), partial(run_json, result))
     if result.totals["num_errors"]:
-        click.secho(f"Warning: {warning_words(result.totals)}", err=True, fg="yellow")
+        click.secho(f"Warning: {say.warning(result.totals)}", err=True, fg="yellow")
 
 
 def _end_of_set(result: RunResult, min_coverage: float) -> int:

@@ -17,12 +17,13 @@ from evaltrack.report.comparison_words import (
     change_words,
     dropped_words,
     metric_lines,
+    reasons,
 )
 from evaltrack.report.escaping import clip, json_without_commands, without_any_commands
-from evaltrack.report.gate_words import reasons, rule_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.sets import compared_sets_html, page_names, sets_json_text, sets_markdown, sets_text
+from evaltrack.report.templates import say
 from evaltrack.report.words import metric_title
 from evaltrack.system.files import check_result_file, write_result_file
 
@@ -78,14 +79,14 @@ def _rules(comparison: Comparison) -> Iterator[ET.Element]:
     k = comparison.candidate.signature.k
     told = fields_of_comparison(comparison)
     lines = [*reasons(comparison), *(told[name] for name in ("sentence", "sides", "behind", "counts", "reruns"))]
-    lines += [*(line.words for line in metric_lines(comparison)), *told["notes"]]
+    lines += [*map(say.metric_line, metric_lines(comparison)), *told["notes"]]
     tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
     yield _case("gate", "verdict", tag, told["sentence"], (clip(line, 600) for line in lines if line))
     for rule in comparison.rules:
         tag = {"broken": "failure", "unknown": "error"}.get(rule.state, "")
         name = rule.kind if rule.metric is None else metric_title(rule.metric.name, k)
         yield _case(
-            "gate", f"{name} in {clip(rule.where)}" if rule.where else name, tag, rule_words(rule, comparison), ()
+            "gate", f"{name} in {clip(rule.where)}" if rule.where else name, tag, say.rule(rule, comparison), ()
         )
 
 

@@ -11,11 +11,21 @@ from urllib.parse import quote
 
 from rich.console import Console
 
-from evaltrack.compare.change import BY_URGENCY, CAUSES, Change, Fate
+from evaltrack.compare.change import BY_URGENCY, Change, Fate
 from evaltrack.compare.comparison import Comparison
-from evaltrack.report import comparison_summary, comparison_words, gate_words
-from evaltrack.report.comparison_summary import behind_line, verdict_sentence
-from evaltrack.report.comparison_words import answers, metric_lines, ranked_sources, shown_groups
+from evaltrack.report.comparison_words import (
+    FATES,
+    TONES,
+    answers,
+    group_changed,
+    metric_lines,
+    next_steps,
+    note_words,
+    ranked_sources,
+    reasons,
+    rules_words,
+    shown_groups,
+)
 from evaltrack.report.escaping import (
     address,
     clip,
@@ -27,43 +37,37 @@ from evaltrack.report.escaping import (
     within,
     without_any_commands,
 )
-from evaltrack.report.gate_words import reasons, reruns_words
-from evaltrack.report.templates import Ours, descriptions, environment, print_template
+from evaltrack.report.templates import Ours, descriptions, environment, print_template, say
 from evaltrack.report.text_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failure_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
 def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return the texts that every template shows of a comparison, and the functions that describe its questions."""
-    rules = gate_words.rules_words(comparison)
-    words = {name: value for module in (comparison_words, gate_words) for name, value in vars(module).items()}
-    return words | {
-        "failure_words": failure_words,
-        "pieces": pieces,
+    """Return the texts that every template shows of a comparison."""
+    rules = rules_words(comparison)
+    return {
         "comparison": comparison,
         "k": comparison.candidate.signature.k,
-        "tone": comparison_words.TONES[comparison.verdict],
-        "sentence": comparison_summary.verdict_sentence(comparison),
-        "behind": comparison_summary.behind_line(comparison),
-        "sides": comparison_words.sides_words(comparison),
-        "differs": comparison_words.difference_words(comparison),
+        "tone": TONES[comparison.verdict],
+        "sentence": say.sentence(comparison),
+        "behind": say.cause(comparison),
+        "sides": say.sides(comparison),
+        "differs": say.differs(comparison),
         "rules": rules,
         "telling": [rule for rule in rules if rule[0] != "held"] or rules[:1],
         "held": sum(state == "held" for state, _ in rules),
-        "marks": gate_words.MARKS,
-        "reruns": gate_words.reruns_words(comparison),
-        "summary": comparison_summary.cause_summary(comparison) if len(comparison.causes) > 1 else "",
-        "counts": comparison_summary.counts_words(comparison),
+        "reruns": say.reruns(comparison.reruns),
+        "summary": say.summary(comparison) if len(comparison.causes) > 1 else "",
+        "counts": say.counts(comparison),
         "groups": shown_groups(comparison),
         "flips": comparison.passing_compared,
-        "notes": comparison_summary.note_words(comparison),
+        "notes": note_words(comparison),
         "by_fate": comparison.by_fate,
         "totals": {fate: comparison.count(fate) for fate in BY_URGENCY},
-        "ways": comparison_words.WAYS,
-        "sections": [(fate, comparison_words.MEANINGS[fate]) for fate in BY_URGENCY if comparison.count(fate)],
+        "sections": [(fate, FATES[fate].meaning) for fate in BY_URGENCY if comparison.count(fate)],
+        "pieces": pieces,
     }
 
 
@@ -81,7 +85,7 @@ def print_comparison(comparison: Comparison, console: Console, *, everything: bo
     """
     moved = [metric for metric in comparison.metrics if everything or metric.changed or metric.regressed]
     fields = fields_of_comparison(comparison) | {"metrics": metric_lines(comparison, moved), "everything": everything}
-    fields |= {"steps": comparison_summary.next_steps(comparison), "link": comparison.compare_link}
+    fields |= {"steps": next_steps(comparison), "link": comparison.compare_link}
     print_template(console, "comparison.txt", **fields)
 
 
@@ -126,7 +130,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     helpers: dict[str, Callable[..., str]] = {"sentence": lambda text: sentence(text, CAUSE)}
     helpers |= {each.__name__: each for each in (address, code, link, raw_html)}
     fields = fields_of_comparison(comparison) | {name: _ours(each) for name, each in helpers.items()}
-    fields |= {"headline": comparison_summary.headline_words(comparison), "CAUSES": CAUSES, "few": SHOWN}
+    fields |= {"headline": say.headline(comparison), "few": SHOWN}
     fields |= {"tags": TAGS, "sources": _sources}
     fields |= {"marker": Ours(marker(comparison.candidate.signature.golden)), "lines": metric_lines(comparison)}
     parts: Any = _markdown().get_template("comparison.md").make_module(fields)
@@ -149,7 +153,7 @@ def _folds(comparison: Comparison, parts: Any) -> Iterator[str]:
     yield from (parts.details(change) for change in comparison.flips[:DETAILED])
     others: tuple[Fate, ...] = ("lower score", "fixed", "newly measured")
     yield from (parts.section(fate) for fate in others if comparison.count(fate))
-    yield parts.group_table() if any(map(comparison_words.group_changed, shown_groups(comparison))) else ""
+    yield parts.group_table() if any(map(group_changed, shown_groups(comparison))) else ""
 
 
 def marker(golden: str) -> str:
@@ -183,10 +187,10 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
         "c": comparison,
         "here": f"#/experiments/{experiment_id}",
         "side_by_side": side_by_side,
-        "sentence": verdict_sentence(comparison),
-        "behind": behind_line(comparison),
+        "sentence": say.sentence(comparison),
+        "behind": say.cause(comparison),
         "reasons": reasons(comparison),
-        "reruns": reruns_words(comparison),
+        "reruns": say.reruns(comparison.reruns),
     }
     text = descriptions().get_template("comparison_note.md").render(told)
     return within(text.rstrip("\n").split("\n"), COMPARISON_LIMIT)

@@ -1,28 +1,24 @@
-"""Describes verdicts, metrics, questions and groups of a comparison in words that all renderings share.
-
-Each text is one line.
-"""
+"""Describes metrics, rules, questions and groups of a comparison in words that all renderings share."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from evaltrack.compare.change import CAUSES, WORSE, Cause, Change, Fate, Outcome
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
+from evaltrack.compare.causes import fallen_dimensions
+from evaltrack.compare.change import CAUSES, WORSE, Cause, CauseKind, Change, CulpritKind, Fate
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, RuleState, Verdict
+from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.differences import in_order
-from evaltrack.compare.run_differences import DIGESTS, RECORDED, TARGET, RunDifference
 from evaltrack.metrics.catalogue import metric_form
+from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.metric import MINUS
-from evaltrack.records.run import COMMIT, RESPONSES, UNCOMMITTED, Run
-from evaltrack.records.run import VERDICTS as RECORDED_VERDICTS
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
-from evaltrack.report.gate_words import allowed_words, drop_share, rerun_words
-from evaltrack.report.templates import speaker
+from evaltrack.report.templates import say, sentences
 from evaltrack.report.words import (
     LATENCY_TITLES,
     METRIC_TITLES,
@@ -35,45 +31,88 @@ from evaltrack.report.words import (
     score_title,
 )
 
-VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Unknown"}
+VERDICTS: dict[Verdict, str] = {"ok": "No regression", "regression": "Regression", "unknown": "Unknown"}
 
-Tone = Literal["ok", "bad", "warn"]
-"""Green, red, or amber."""
+Tone = Literal["ok", "bad", "warn", "muted"]
+"""Green, red, amber, or grey."""
 
-TONES: dict[str, Tone] = {"ok": "ok", "regression": "bad", "unknown": "warn"}
+TONES: dict[Verdict, Tone] = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 
-PARTS = {
-    "retrieval": "recall_at_k",
-    "pass": "pass_rate",
-    "judge score": "judge_score",
-    "reasoning score": "reasoning_score",
+MARKS: dict[RuleState, str] = {"broken": "✕", "unknown": "?", "not shown": "~", "held": "✓"}
+"""The sign before a rule of the gate."""
+
+
+class FateWords(NamedTuple):
+    """A fate for people: its verb, its meaning, the code of its questions on a page, and their colour."""
+
+    verb: str
+    meaning: str
+    group: str
+    tone: Tone
+
+
+AS_BEFORE = "passes or fails as before"
+FATES: dict[Fate, FateWords] = {
+    "broke": FateWords("broke", "passed before, fails now", "flip", "bad"),
+    "lost": FateWords("was lost", "measured in the baseline, not in the candidate", "lost", "warn"),
+    "lower score": FateWords("scores lower", AS_BEFORE, "drop", "warn"),
+    "fixed": FateWords("was fixed", "failed before, passes now", "fix", "ok"),
+    "newly measured": FateWords("is newly measured", "in the candidate, not in the baseline", "new", "muted"),
+    "higher score": FateWords("scores higher", AS_BEFORE, "gain", "ok"),
+    "changed": FateWords(
+        "changed", "different answer, sources, texts or judge's reasoning; same result", "other", "muted"
+    ),
+    "identical": FateWords("", "answer, sources, texts and verdict are the same", "same", "muted"),
 }
-"""The parts of a verdict, each with its main metric."""
 
 
-def verdict_words(comparison: Comparison) -> str:
-    """Return ``No regression``, or ``No regression in retrieval; pass and judge score not compared``.
+def rules_words(comparison: Comparison) -> list[tuple[RuleState, str]]:
+    """Return the state and the sentence of each rule, broken rules first."""
+    return [(rule.state, clip(say.rule(rule, comparison), 300)) for rule in comparison.rules]
 
-    For a part of the golden set: ``No regression in a selection of 50 of 1,000 questions``.
+
+def reasons(comparison: Comparison) -> list[str]:
+    """Return the reasons of the verdict: the rules that do not hold, or the first rule if all hold."""
+    rules = rules_words(comparison)
+    return [words for state, words in rules if state != "held"] or [words for _, words in rules[:1]]
+
+
+def change_sentence(comparison: Comparison) -> str:
+    """Return the numbers of questions that broke, were fixed and were lost, and the change of the main metric.
+
+    Example: ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.`` If passing is not compared, the first
+    compared metric replaces the pass rate.
     """
-    other_rubric = "judge score" if comparison.candidate.signature.rubric == "reasoning" else "reasoning score"
-    apart = [part for part, name in PARTS.items() if name in comparison.left_out and part != other_rubric]
-    measured = {metric.name for metric in comparison.metrics}
-    is_limited = apart and comparison.verdict != "unknown"
-    within = [part for part, name in PARTS.items() if name in measured] if is_limited else []
-    return _say("verdict", comparison, VERDICTS[comparison.verdict], within, apart)
+    return " ".join(f"{words[0].upper()}{words[1:]}." for words in sentences("changes.txt", c=comparison))
 
 
-def sides_words(comparison: Comparison) -> str:
-    """Return the names of the two runs, the golden set, and the number of compared questions."""
-    return _say("sides", comparison)
+def fallen(comparison: Comparison) -> list[tuple[MetricDelta, str]]:
+    """Return the metrics that regressed, or those of domains with their name, if no question broke; else none."""
+    if comparison.verdict != "regression" or not comparison.passing_compared or comparison.count("broke"):
+        return []
+    of_groups = [(each, group.name) for group in comparison.groups for each in group.metrics if each.regressed]
+    return [(metric, "") for metric in comparison.metrics if metric.regressed] or of_groups
 
 
-def run_words(run: Run, other: Run | None = None) -> str:
-    """Return the run's name, or its id if it has none. The id is added if the `other` run has the same name."""
-    name = clip(run.name or run.run_id or "a saved run", 80)
-    return f"{name} ({run.run_id[:8]})" if run.run_id and other and run.name == other.name else name
+STEPS = 3
+"""Next steps that are named."""
 
+
+def next_steps(comparison: Comparison) -> list[str]:
+    """Return at most `STEPS` sentences. If nothing got worse, the step says how to make this run the next baseline."""
+    return sentences("steps.txt", c=comparison)[:STEPS]
+
+
+def note_words(comparison: Comparison) -> list[str]:
+    """Return the notes: everything that the other numbers leave out, with the reason."""
+    alike: dict[Any, list[MetricLine]] = defaultdict(list)  # metrics over the same questions share a sentence
+    for line in metric_lines(comparison):
+        if line.metric.partial and line.metric.measured:
+            alike[line.metric.n, line.metric.measured].append(line)
+    return sentences("notes.txt", c=comparison, partial=alike.values(), aims=RUBRIC_AIMS)
+
+
+# Metrics
 
 Way = Literal["better", "worse", "same"]
 NO_CHANGE = "no change"
@@ -99,14 +138,6 @@ class MetricLine:
     on: str
     way: Way
 
-    @property
-    def words(self) -> str:
-        """``Recall@5 0.803 → 0.750, −0.053 (6.6 % worse), 95 % interval −0.102 to −0.004, n 22, allowed 5 %``."""
-        interval = f"95 % interval {self.interval}" if self.interval else ""
-        allowed = f"allowed {self.allowed}" if self.allowed else ""
-        parts = (f"{self.change}{self.drop}", interval, f"n {self.metric.n:,}", self.on, allowed)
-        return f"{self.title} {self.was} → {self.now}, {', '.join(filter(None, parts))}"
-
 
 def metric_lines(comparison: Comparison, metrics: Iterable[MetricDelta] | None = None) -> list[MetricLine]:
     """Return a line for each of the metrics, or for all metrics of the comparison. The main metrics are first."""
@@ -126,7 +157,7 @@ def _metric_line(comparison: Comparison, metric: MetricDelta, more: int) -> Metr
     elif not metric.shows_change:
         change = f"left out, {metric.num_lost:,} lost"
     title = metric_title(metric.name, comparison.candidate.signature.k)
-    on = both_words(metric) if metric.partial or comparison.verdict == "unknown" else ""
+    on = f"on the {metric.n:,} measured in both" if metric.partial or comparison.verdict == "unknown" else ""
     words = (change, drop_words(metric), interval_words(metric), allowed_words(metric), on)
     return MetricLine(metric, title, was, now, *words, "same" if change == "≈ 0" else way_of(comparison, metric))
 
@@ -136,11 +167,6 @@ def way_of(comparison: Comparison, metric: MetricDelta) -> Way:
     if not metric.delta or not metric.shows_change or (comparison.verdict == "unknown" and not metric.regressed):
         return "same"
     return "worse" if metric.is_worse else "better"
-
-
-def both_words(metric: MetricDelta) -> str:
-    """Return the questions of both means: ``on the 146 measured in both``."""
-    return f"on the {metric.n:,} measured in both"
 
 
 def drop_words(metric: MetricDelta) -> str:
@@ -161,40 +187,62 @@ def interval_words(metric: MetricDelta) -> str:
     return f"{low.removesuffix(unit)} to {high}"
 
 
+def allowed_words(metric: MetricDelta) -> str:
+    """Return ``5 %`` of the baseline's value, ``0.05`` of the metric, ``10 points`` of a share, or empty."""
+    rule = metric.threshold
+    if rule is None:
+        return ""
+    if rule.relative or metric_form(metric.name).form != "percent":
+        return str(rule)
+    return f"{100 * rule.amount:.4g} points"
+
+
+MOST_DECIMALS = 6
+ALIKE = 1e-9
+"""A smaller difference is a rounding error of means."""
+
+
+def _telling_decimals(limit: float, beyond: bool, written: Callable[[int], Sequence[float]]) -> int:
+    """Return the least decimals with which all `written` numbers are on the right side of the limit."""
+    right = (all((each > limit + ALIKE) == beyond for each in written(more)) for more in range(MOST_DECIMALS))
+    return next((more for more, is_right in enumerate(right) if is_right), MOST_DECIMALS)
+
+
+def drop_share(metric: MetricDelta) -> str:
+    """Return the change in per cent of the baseline's value, which is not 0: ``16.7``, or ``10.04`` for a limit of 10.
+
+    It has one decimal, or as many as needed to show on which side of the limit it is.
+    """
+    percent, rule, decimals = 100 * abs(metric.drop or 0.0), metric.threshold, 1
+    if rule is not None and rule.relative and (metric.drop or 0.0) >= 0:
+        limit = 100 * rule.amount
+        decimals = _telling_decimals(limit, percent > limit + ALIKE, lambda more: [round(percent, max(1, more))])
+    return f"{percent:.{max(1, decimals)}f}"
+
+
+def exact_decimals(metric: MetricDelta) -> int:
+    """Return the number of extra decimals that show on which side of an absolute limit the drop is."""
+    rule, score = metric.threshold, metric_form(metric.name)
+    worse = -metric.delta if metric.higher_is_better else metric.delta
+    if rule is None or rule.relative or worse <= 0:
+        return 0
+
+    def written(more: int) -> list[float]:
+        was, now, size = (score.written(value, more) for value in (metric.baseline, metric.candidate, worse))
+        return [abs(now - was), size]
+
+    return _telling_decimals(rule.amount, worse > rule.amount + ALIKE, written)
+
+
 # Questions
-
-MEANINGS: dict[Fate, str] = {
-    "broke": "passed before, fails now",
-    "fixed": "failed before, passes now",
-    "lost": "measured in the baseline, not in the candidate",
-    "lower score": "passes or fails as before",
-    "newly measured": "in the candidate, not in the baseline",
-    "higher score": "passes or fails as before",
-    "changed": "different answer, sources, texts or judge's reasoning; same result",
-    "identical": "answer, sources, texts and verdict are the same",
-}
-"""The meaning of each fate, for people."""
-
-WAYS: dict[Fate, str] = {
-    "broke": "broke",
-    "lost": "was lost",
-    "lower score": "scores lower",
-    "fixed": "was fixed",
-    "newly measured": "is newly measured",
-    "higher score": "scores higher",
-    "changed": "changed",
-}
-"""The verb for each fate."""
-
-ENDS: dict[Outcome, str] = {"pass": "passes", "fail": "fails"}
 
 
 def change_words(change: Change) -> str:
     """Return one changed question: ``7 (travel) broke: an expected source is ranked lower``."""
     still = f" ({change.now} as before)" if change.was == change.now and change.now != "not compared" else ""
-    if change.fate == "newly measured" and change.now in ENDS:
-        still = f" and {ENDS[change.now]}"
-    return f"{question_name(change)} {WAYS[change.fate]}{still}: {cause_title(change)}{remark_words(change)}"
+    if change.fate == "newly measured" and change.now in ("pass", "fail"):
+        still = f" and {change.now}{'es' if change.now == 'pass' else 's'}"
+    return f"{question_name(change)} {FATES[change.fate].verb}{still}: {cause_title(change)}{remark_words(change)}"
 
 
 def cause_title(change: Change) -> str:
@@ -203,29 +251,21 @@ def cause_title(change: Change) -> str:
     If the result is the same, there is no cause to name.
     """
     kind = change.cause.kind
-    if kind == "unknown" and change.fate in UNCHANGED:
+    if kind == "unknown" and change.fate == "changed":
         return "the result is the same"
     before = kind in ("target_failed", "judge_failed") and change.fate not in WORSE and change.now != "error"
     return f"{CAUSES[kind].title}{' before' * before}"
 
 
-UNCHANGED: tuple[Fate, ...] = ("changed", "identical")
-"""The fates of questions with the same result."""
-
-
 def remark_words(change: Change) -> str:
-    """Return the result of the reruns and who accepted the question, in brackets; often empty."""
-    return rerun_words(change) + accepted_words(change)
+    """Return the result of the reruns and who accepted the question, each in brackets after a space; often empty."""
+    remarks = (say.rerun(change.rerun) if change.rerun else "", clip(change.accepted, 200))
+    return "".join(f" [{words}]" for words in remarks if words)
 
 
 def question_name(change: Change) -> str:
     """Return ``7 (travel)``: id and domain."""
     return f"{clip(change.id, 80)} ({clip(change.domain, 40)})"
-
-
-def accepted_words(change: Change) -> str:
-    """Return who accepted the broken question, in brackets after a space."""
-    return f" [{clip(change.accepted, 200)}]" if change.accepted else ""
 
 
 def cause_words(change: Change) -> str:
@@ -285,51 +325,59 @@ def piece_words(text: str) -> tuple[str, str, str]:
     return before, clip(text, 500) or "\N{REPLACEMENT CHARACTER}", after
 
 
-# Differences between the runs
+# The main cause
 
-SHOWN = 12
-"""Settings that are named. The JSON holds all."""
+REASONS = 4
+"""Hard fails or dimensions that are named."""
 
-SHOWN_VALUE = 100
-
-
-def difference_words(comparison: Comparison) -> str:
-    """Return the differences between the runs.
-
-    Example: ``chunk_size 400 to 600; commit 1a2b3c4d5e6f (main) to 9f8e7d6c5b4a (main)``. Empty if no difference is
-    known and a run has no settings.
-    """
-    sides = (comparison.baseline, comparison.candidate)
-    digested = all(RESPONSES in run.settings for run in sides)
-    differences = [each for each in comparison.differences if not (digested and _names_files(each))]
-    parts = list(map(_words, differences[:SHOWN]))
-    before, after = (run.settings.get(COMMIT, "") for run in sides)
-    if before == after and UNCOMMITTED in before:
-        parts.append(f"perhaps the code: both have {UNCOMMITTED} on top of {clip(before.partition(' ')[0], 20)}")
-    if len(differences) > SHOWN:
-        parts.append(f"{len(differences) - SHOWN:,} more")
-    if parts or not all(run.settings for run in sides):
-        return "; ".join(parts)
-    only_name = comparison.candidate.signature.target.startswith(RECORDED) and not digested
-    return f"nothing recorded{'; of the responses, the runs record only the file name' if only_name else ''}"
+MOSTLY = 2 / 3
+"""Share of the questions that got worse from which one domain is named."""
 
 
-def _words(difference: RunDifference) -> str:
-    if difference.name in (RESPONSES, RECORDED_VERDICTS, *DIGESTS):
-        return f"different {difference.name}"
-    if _names_files(difference):
-        return f"different {RESPONSES}"  # file names do not tell if the responses differ
-    was, now = (
-        "(none)" if value is None else clip(value, SHOWN_VALUE) or "(empty)"
-        for value in (difference.baseline, difference.candidate)
-    )
-    return f"{clip(difference.name, 80)} {was} to {now}"
+def reasoning_words(comparison: Comparison, kind: CulpritKind) -> str:
+    """Return ``HF2 9, HF5 8``, or ``Crux 5, Brevity 3``: how often each hard fail is new, or each dimension fell."""
+    times = Counter[str]()
+    for change in comparison.worse:
+        was, now = change.before, change.after
+        if was and now and kind == "hard_fail":
+            times.update(set(now.hard_fails) - set(was.hard_fails))
+        elif was and now and kind == "dimensions_fell":
+            times.update(title for title, _, _ in fallen_dimensions(was, now))
+    return ", ".join(f"{name} {number:,}" for name, number in times.most_common(REASONS))
 
 
-def _names_files(difference: RunDifference) -> bool:
-    """Return True if the values are names of files of recorded responses."""
-    values = (difference.baseline or "", difference.candidate or "")
-    return difference.name == TARGET and all(value.startswith(RECORDED) for value in values)
+def where_words(comparison: Comparison) -> str:
+    """Return ``, 14 of them in “cdc”`` if one small domain has most of the questions that got worse; else empty."""
+    domains = {group.name: group.num_questions for group in comparison.groups if group.kind == "domain"}
+    worse = Counter(change.domain for change in comparison.worse)
+    domain, questions = next(iter(worse.most_common(1)), ("", 0))
+    few = 0 < 2 * domains.get(domain, 0) <= sum(domains.values())
+    if not few or worse.total() != comparison.num_worse or questions < max(2, MOSTLY * worse.total()):
+        return ""
+    some = "all" if questions == worse.total() else f"{questions:,} of them"
+    return f", {some} in {quoted(domain, 60)}"
+
+
+def riser_words(comparison: Comparison, kind: CauseKind) -> str:
+    """Return ``, most often below “promo.md” (5)``: the source that rose in more than one question with this cause."""
+    ids = {change.id for change in comparison.worse if change.cause.kind == kind}
+    risen = [each for each in comparison.culprits if each.kind in ("page_new", "page_rose")]
+    first = max(risen, key=lambda each: len(ids.intersection(each.ids)), default=None)
+    times = len(ids.intersection(first.ids)) if first else 0
+    how = "below" if kind == "source_demoted" else "with"
+    return f", most often {how} {quoted(first.name, 80)} ({times:,})" if first and times > 1 else ""
+
+
+def num_failed(error: Culprit, comparison: Comparison) -> int:
+    """Return the number of questions with this kind of error, whatever the message."""
+    alike = (number for kind, number in comparison.causes.items() if kind == error.kind)
+    return max(len(error.ids), next(alike, 0))
+
+
+def quoted(name: str | None, limit: int) -> str:
+    """Return a foreign name in quotation marks."""
+    words = clip(name, limit)
+    return f"“{words}”" if words else ""
 
 
 # Groups
@@ -372,21 +420,7 @@ def moved(metric: MetricDelta) -> bool:
     return metric_change(metric.name, metric.delta) not in ("0", "≈ 0")
 
 
-def group_words(group: GroupDelta) -> str:
-    """Return ``domain travel``."""
-    return f"{group.kind} {clip(group.name, 40)}"
-
-
 def group_flips(group: GroupDelta) -> str:
     """Return the numbers of questions that broke and were fixed: ``−2 +1``."""
-    if not group.pass_to_fail and not group.fail_to_pass:
-        return "0"
-    return f"{MINUS}{group.pass_to_fail:,} +{group.fail_to_pass:,}"
-
-
-def course_words(metric: MetricDelta) -> str:
-    """Return ``0.803 → 0.750``. Use it without the difference, which can need more decimals."""
-    return f"{metric_number(metric.name, metric.baseline)} → {metric_number(metric.name, metric.candidate)}"
-
-
-_say = speaker("comparison_sentences.txt", run_words=run_words)
+    flips = f"{MINUS}{group.pass_to_fail:,} +{group.fail_to_pass:,}"
+    return flips if group.pass_to_fail or group.fail_to_pass else "0"

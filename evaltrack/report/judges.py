@@ -12,8 +12,8 @@ from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.rubric_tables import COUNTS
 from evaltrack.report.schemas.others import AgreementForm, ReplayForm
-from evaltrack.report.templates import columns, environment, print_template, sentences
-from evaltrack.report.words import aim_limit, aim_number, change_words, metric_title
+from evaltrack.report.templates import columns, environment, print_template, say, sentences
+from evaltrack.report.words import aim_number, percent_change, metric_title
 from evaltrack.stats.agreement import Agreement, Figure
 
 Rubric = Mapping[str, Any]
@@ -103,8 +103,8 @@ def rubric_markdown(rubric: Rubric) -> str:
         (
             metric_title(each["metric"], 0),
             aim_number(each["metric"], each["published"]),
-            aim_limit(each["metric"], RUBRIC_AIMS[each["metric"]]),
-            change_words(each["improvement"]),
+            say.aim_limit(each["metric"], RUBRIC_AIMS[each["metric"]]),
+            percent_change(each["improvement"]),
         )
         for each in rubric["aims"]
     ]

@@ -16,8 +16,8 @@ from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.stored_row import StoredRow, text_digest
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report import words
-from evaltrack.report.escaping import clip, one_line, within
-from evaltrack.report.templates import descriptions, markdown, print_template
+from evaltrack.report.escaping import clip, within
+from evaltrack.report.templates import descriptions, markdown, print_template, say, sentences
 from evaltrack.report.words import metric_number, metric_title, missed_words
 from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import TABLE, TABLE_ROWS
@@ -34,26 +34,26 @@ NOTE_LIMIT = 7000
 
 def fields_of_run(result: RunResult) -> dict[str, Any]:
     """Return the texts of a run that every template shows."""
-    k, names = result.signature.k, words.group_metrics(result)
+    k, names, num_listed = result.signature.k, words.group_metrics(result), len(result.errors)
     return {
         "result": result,
         "signature": result.signature,
         "totals": result.totals,
-        "questions": words.questions_words(result),
-        "model": words.model_words(result.signature),
+        "questions": say.questions(result),
+        "model": say.model(result.signature),
         "means": [_mean(result, name, value) for name, value in words.headlines_first(result.means)],
         "aim_titles": words.AIM_TITLES,
         "aims": list(words.aim_cells(result)),
         "group_titles": [metric_title(name, k) for name in names],
         "groups": {group: _group_cells(means, names) for group, means in result.groups.items()},
-        "judge": words.judge_words(result),
-        "cost": words.cost_words(result),
-        "criteria": [(each.met, words.criterion_words(each)) for each in result.criteria],
-        "hints": list(words.low_metrics(result.metrics, result.signature)),
+        "judge": say.judge(result),
+        "cost": say.cost(result),
+        "criteria": [(each.met, say.criterion(each)) for each in result.criteria],
+        "hints": sentences("hints.txt", metrics=result.metrics, signature=result.signature),
         "missed": [(row.question.id, row.question.question, missed_words(row, k)) for row in result.missed],
-        "errors": words.errors_words(result.totals),
-        "first": words.first_errors_words(result),
-        "grouped": words.first_errors(result),
+        "errors": say.errors(result.totals),
+        "first": f"; the first {num_listed} by reason" if result.totals["num_errors"] > num_listed else "",
+        "grouped": words.grouped_errors((row.question.id, str(row.failure)) for row in result.errors),
     }
 
 
@@ -74,7 +74,7 @@ def print_run(result: RunResult, console: Console) -> None:
     The lists of questions and groups are shortened to fit a screen.
     """
     fields = fields_of_run(result) | {"styles": {True: "green", False: "bold red", None: "yellow"}}
-    print_template(console, "run.txt", (SHOWN, 8, 6, 5, 4, 3, 2, 1), SCREEN, WIDTH, **fields, one_line=one_line)
+    print_template(console, "run.txt", (SHOWN, 8, 6, 5, 4, 3, 2, 1), SCREEN, WIDTH, **fields)
 
 
 def run_note(result: RunResult, taken: int = 0) -> str:

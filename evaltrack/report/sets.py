@@ -16,14 +16,12 @@ from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, Se
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
-from evaltrack.report.comparison_summary import behind_line
-from evaltrack.report.comparison_words import TONES, VERDICTS, cause_words, verdict_words
-from evaltrack.report.escaping import clip, inert, json_without_commands, one_line
-from evaltrack.report.gate_words import reasons
+from evaltrack.report.comparison_words import TONES, VERDICTS, cause_words, reasons
+from evaltrack.report.escaping import clip, inert, json_without_commands
 from evaltrack.report.html.page import document, render
 from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
-from evaltrack.report.templates import environment, markdown, print_template
+from evaltrack.report.templates import environment, markdown, print_template, say
 from evaltrack.report.words import metric_change, metric_number, metric_title
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def sets_table(sets: SetResults) -> list[list[str]]:
 def _run_cells(result: RunResult, names: list[str], *, with_status: bool) -> list[str]:
     totals, part = result.totals, result.signature.selection
     asked = f"{totals['num_questions']:,}" + (f" of {part.total:,}" if part else "")
-    cells = [one_line(result.signature.golden, 80), asked, *(_mean(result, name) for name in names)]
+    cells = [clip(result.signature.golden, 80), asked, *(_mean(result, name) for name in names)]
     return [*cells, f"{totals['num_errors']:,}", *[result.status] * with_status, result.run_id[:8]]
 
 
@@ -138,10 +136,10 @@ def _told(each: ComparedSet) -> dict[str, Any]:
     made = each.comparison
     if made is None:
         return {"golden": each.golden, "lines": [each.problem], "broke": [], "more": 0}
-    words = verdict_words(made)
+    words = say.verdict(made)
     lines = [words] if words != VERDICTS[each.verdict] else []
     if each.verdict != "ok":
-        lines += [*reasons(made), *filter(None, [behind_line(made)])]
+        lines += [*reasons(made), *filter(None, [say.cause(made)])]
     broke = [(change.id, change.question, cause_words(change)) for change in made.flips[:QUESTIONS]]
     return {"golden": each.golden, "lines": lines, "broke": broke, "more": len(made.flips) - len(broke)}
 

@@ -36,8 +36,6 @@ def environment(escaped: Callable[[str], str]) -> Environment:
     """Return the templates of one output format. Each value except `Ours` is escaped; `clip` bounds it before."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    from evaltrack.report import words  # whose sentences are templates
-
     made = Environment(  # noqa: S701 - no HTML; `finalize` escapes
         loader=PackageLoader("evaltrack.report"),
         finalize=lambda value: value if isinstance(value, Ours) else escaped(str(value)),
@@ -45,9 +43,23 @@ def environment(escaped: Callable[[str], str]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"amount": "{:,}".format, "clip": clip, "count": count, "number": words.number, "ours": Ours}
-    made.globals |= vars(words) | {"first_of": first_of, "verb": verb}
+    made.filters |= {"amount": "{:,}".format, "clip": clip, "count": count, "ours": Ours}
+    made.globals |= helpers()
+    made.filters["number"] = made.globals["number"]
     return made
+
+
+@cache
+def helpers() -> dict[str, Any]:
+    """Return the functions and constants that templates of all formats may use."""
+    from evaltrack.compare import culprits, differences, run_differences
+    from evaltrack.metrics import rubric
+    from evaltrack.records import run
+    from evaltrack.report import comparison_words, words
+
+    modules = (rubric, run, culprits, differences, run_differences, words, comparison_words)
+    names = {name: value for module in modules for name, value in vars(module).items()}
+    return names | {"first_of": first_of, "verb": verb, "say": say, "RECORDED_VERDICTS": run.VERDICTS}
 
 
 _plain = cache(partial(environment, str))
@@ -61,17 +73,20 @@ def sentences(name: str, **fields: Any) -> list[str]:
     return [line for line in _plain().get_template(name).render(fields).split("\n") if line.strip()]
 
 
-def speaker(name: str, **helpers: Any) -> Callable[..., str]:
-    """Return a function that writes a sentence: a macro of the template `name`, which may use the `helpers`.
+class _Sentences:
+    """The macros of the templates in `sentences` as functions. Each returns one line; nothing in it is escaped."""
 
-    Its first argument is the name of the macro. Line breaks of the template are spaces.
-    """
+    def __getattr__(self, name: str) -> Callable[..., str]:
+        return lambda *given: " ".join(_macros()[name](*given).split())
 
-    def say(macro: str, *given: Any) -> str:
-        template = _plain().get_template(name, globals=helpers)
-        return " ".join(getattr(template.module, macro)(*given).split())
 
-    return say
+say = _Sentences()
+
+
+@cache
+def _macros() -> dict[str, Any]:
+    modules = (_plain().get_template(f"sentences/{name}.txt").module for name in ("run", "comparison", "gate"))
+    return {name: macro for module in modules for name, macro in vars(module).items()}
 
 
 @cache

@@ -15,7 +15,7 @@ from evaltrack.api.judges import MAX_WHY, accept_question
 from evaltrack.errors import UsageError
 from evaltrack.records import Dimensions
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
-from evaltrack.report.gate_words import reasons
+from evaltrack.report.comparison_words import reasons
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.tracking.notes import ACCEPTED, accepted_questions
 from evaltrack.tracking.store import connect

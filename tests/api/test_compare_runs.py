@@ -12,7 +12,7 @@ import pytest
 from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.report.comparison_text import comparison_text
-from evaltrack.report.gate_words import reasons
+from evaltrack.report.comparison_words import reasons
 from evaltrack.tracking.tags import ROWS_TAG
 from tests.files import put
 from tests.judging import cli, store_in

@@ -22,7 +22,7 @@ from evaltrack import (
     score,
 )
 from evaltrack.errors import TrackingError, UsageError
-from evaltrack.report.gate_words import reasons
+from evaltrack.report.comparison_words import reasons
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.run_json import run_json
 from tests.files import data, put

@@ -18,9 +18,9 @@ from evaltrack.compare.reruns import Rerun
 from evaltrack.errors import InconclusiveError
 from evaltrack.records import Question, Response, Source
 from evaltrack.records.run import SYSTEM_TAG
-from evaltrack.report.comparison_summary import verdict_sentence
 from evaltrack.report.comparison_text import comparison_text
 from evaltrack.report.run_json import run_json
+from evaltrack.report.templates import say
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.judging import cli, golden_set, scored_reply, serving, store_in
@@ -199,7 +199,7 @@ def test_a_question_edited_since_is_not_rerun(made: Made, golden_text: str) -> N
 def test_answers_of_the_baseline_are_of_another_system(made: Made) -> None:
     found = compared(made.pair({key: [False, True] for key in "abcde"}), made.uri)
     assert (found.verdict, found.reruns.another_system) == ("unknown", True)
-    assert verdict_sentence(found).startswith("Unknown: the rerun target is not the evaluated one")
+    assert say.sentence(found).startswith("Unknown: the rerun target is not the evaluated one")
 
 
 def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Path) -> None:

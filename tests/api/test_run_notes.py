@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evaltrack import load_run, run_eval
-from evaltrack.report.words import judge_words
+from evaltrack.report.templates import say
 from tests.files import put
 
 
@@ -77,6 +77,6 @@ def test_a_judge_that_had_no_answer_to_judge_is_named(store_uri: str, tmp_path: 
     shared: dict[str, Any] = {"target": lambda _: ["a#1"], "tracking_uri": store_uri, "traces": "off"}
     made = run_eval(small_set(tmp_path), judge=f"recorded:{judge}", **shared)
     assert made.signature.judge == "none"
-    assert judge_words(made) == "judge people: 0 judged, no response had an answer to judge"
-    assert judge_words(load_run(made.run_id, tracking_uri=store_uri)) == judge_words(made)
-    assert judge_words(run_eval(small_set(tmp_path), judge="none", **shared)).startswith("answers were not judged")
+    assert say.judge(made) == "judge people: 0 judged, no response had an answer to judge"
+    assert say.judge(load_run(made.run_id, tracking_uri=store_uri)) == say.judge(made)
+    assert say.judge(run_eval(small_set(tmp_path), judge="none", **shared)).startswith("answers were not judged")

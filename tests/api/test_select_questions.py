@@ -14,7 +14,7 @@ from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison_files import comparison_junit
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
-from evaltrack.report.gate_words import reasons
+from evaltrack.report.comparison_words import reasons
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from tests.files import put

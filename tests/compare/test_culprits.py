@@ -12,10 +12,10 @@ from evaltrack.compare.culprits import changed_parts
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.records import Question, Response, Source
-from evaltrack.report.comparison_summary import behind_line, behind_words, cause_summary, next_steps
 from evaltrack.report.comparison_text import comparison_text
-from evaltrack.report.comparison_words import cause_words
+from evaltrack.report.comparison_words import cause_words, next_steps
 from evaltrack.report.schemas.comparison import comparison_json
+from evaltrack.report.templates import say
 from tests.compared import found, question, rows_of, side
 
 TEN = [question(f"q{place}") for place in range(10)]
@@ -45,14 +45,14 @@ def test_a_new_page_above_the_expected_ones_is_named() -> None:
     now["q8"], now["q9"] = found("other", "more"), found("other", "else")
     made = compared(now)
     assert culprits(made) == [("page_new", "promo", 5), ("source_lost", "q8!.md", 1), ("source_lost", "q9!.md", 1)]
-    assert behind_words(made) == "“promo” is new in the results: 5 of 7 questions that got worse"
-    assert "an expected source is ranked lower, most often below “promo” (5); 2:" in cause_summary(made)
+    assert say.behind(made) == "“promo” is new in the results: 5 of 7 questions that got worse"
+    assert "an expected source is ranked lower, most often below “promo” (5); 2:" in say.summary(made)
     assert next_steps(made)[0] == ("“promo” is new in the results (5 questions): edit it, rank it lower, or remove it.")
 
 
 def test_several_new_pages_are_named_together() -> None:
     now = {f"q{place}": found(f"promo{place % 4}#1", f"q{place}!", "other") for place in range(6)}
-    assert behind_words(compared(now)) == (
+    assert say.behind(compared(now)) == (
         "“promo0”, “promo1”, “promo2” and 1 more are new in the results: all 6 questions that got worse"
     )
     instead = compared({f"q{place}": found("promo#1", "other") for place in range(5)})
@@ -68,7 +68,7 @@ def test_edited_pages_that_rose_are_named(places: int) -> None:
     now = {f"q{n}": found(f"p{n % places}", f"q{n}!", texts={f"p{n % places}": "new"}) for n in range(8)}
     words = "“p0.md” was edited" if places == 1 else "“p0.md”, “p1.md”, “p2.md” and 5 more were edited"
     made = compared(now, was)
-    assert behind_words(made) == f"{words}: all 8 questions that got worse"
+    assert say.behind(made) == f"{words}: all 8 questions that got worse"
     assert {flip.cause.link for flip in made.by_fate["lower score"]} == {f"p{n}.md" for n in range(places)}
 
 
@@ -76,7 +76,7 @@ def test_what_was_returned_in_any_question_is_not_new() -> None:
     now = {f"q{place}": found("promo", f"q{place}!") for place in range(4)}
     same = {"q9": found("q9!", "promo")}
     made = compared({**now, **same}, same)
-    assert behind_words(made).startswith("“promo” now ranks above the expected source: all 4 questions")
+    assert say.behind(made).startswith("“promo” now ranks above the expected source: all 4 questions")
     assert "check what changed in search or ranking" in next_steps(made)[0]
 
 
@@ -102,7 +102,7 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
     before, after = rows_of(TEN, was, 0.9), rows_of(TEN, now, 0.9)
     worse = [rows_of(TEN, now, 0.1)[place] if place < 3 else each for place, each in enumerate(after)]
     made = compare(side(before, judge="j"), side(worse, judge="j"), Gate(), resamples=50)
-    assert behind_line(made) == (
+    assert say.cause(made) == (
         "Cause: “promo.md” is new in the results: all 3 questions that got worse"
         if new
         else "Cause: no single document: changed sources, different answer: all 3 questions that got worse"
@@ -121,8 +121,8 @@ def test_a_page_that_was_there_before_is_named_for_more_than_half_alone() -> Non
     most = ranked_below(dict.fromkeys(range(6), "promo") | {place: f"x{place}" for place in range(6, 10)})
     few = ranked_below(dict.fromkeys(range(4), "promo") | {place: f"x{place}" for place in range(4, 10)})
     assert culprits(most)[0] == ("page_rose", "promo.md", 6)
-    assert "promo" not in behind_words(few) + " ".join(next_steps(few))
-    assert behind_words(few) == (
+    assert "promo" not in say.behind(few) + " ".join(next_steps(few))
+    assert say.behind(few) == (
         "no single document: an expected source is ranked lower (rank 1 → 4 …): all 10 questions that got worse"
     )
     assert next_steps(few) == [
@@ -181,7 +181,7 @@ def test_a_page_that_was_deleted_is_seen_to_be(pages: str, still: tuple[str, ...
     was = {f"q{place}": found(page, "a", "b") for place, page in enumerate(pages)} | {"q9": same}
     now = {f"q{place}": found("a", "b") for place in range(len(pages))} | {"q9": same}
     made = against(asked, was, now)
-    assert behind_words(made).startswith(words)
+    assert say.behind(made).startswith(words)
     assert {flip.cause.link for flip in made.flips} == {f"{page}.md" for page in pages}
     step = "what changed in search" if "for fewer" in words else "restore it" if "deleted" in words else "in the index"
     assert step in next_steps(made)[0]
@@ -202,7 +202,7 @@ def test_a_page_is_deleted_where_none_of_its_chunks_is_returned(chunks: int, lef
     same = {"q9": found("own", *left)}
     was = {f"q{place}": found(key, "a", "b") for place, key in enumerate(keys)} | same
     made = against(asked, was, {f"q{place}": found("a", "b") for place in range(4)} | same)
-    assert behind_words(made) == f"{words}: all 4 questions that got worse"
+    assert say.behind(made) == f"{words}: all 4 questions that got worse"
 
 
 def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> None:
@@ -231,7 +231,7 @@ def test_a_deleted_page_is_the_cause_where_the_target_declines_without_it() -> N
     now = dict.fromkeys((f"q{n}" for n in range(5)), DECLINES) | {"q5": found("a", "b")}
     made = declining(was, now | {f"q{n}": found(f"q{n}!", "b") for n in range(6, 10)})
     assert culprits(made)[0] == ("page_deleted", "gone", 6)
-    assert behind_words(made) == "“gone” was deleted: all 6 questions that got worse"
+    assert say.behind(made) == "“gone” was deleted: all 6 questions that got worse"
 
 
 def test_what_a_floor_cuts_off_is_no_deleted_page() -> None:
@@ -241,7 +241,7 @@ def test_what_a_floor_cuts_off_is_no_deleted_page() -> None:
     cut = declining(tail, declined | {"q6": found("a", "b"), "q5": DECLINES})
     assert culprits(cut) == [("now_declines", None, 6)]
     still = declining({}, declined | {"q5": found("gone#5", "b")})
-    assert behind_words(still).startswith("no document: the target declines instead of answering")
+    assert say.behind(still).startswith("no document: the target declines instead of answering")
 
 
 # Lists that end earlier, and ids
@@ -257,7 +257,7 @@ def test_what_a_shorter_list_cuts_off_is_no_page() -> None:
     made = compared({f"q{place}": listed(place, 1 + place % 5, 3) for place in range(10)}, was)
     assert culprits(made) == [("fewer_sources", None, 4)]
     assert made.flips[0].cause.detail == ("the list now ends after 3 sources instead of 5 sources; `q3!` had rank 4")
-    assert behind_words(made) == "no document: the target returns fewer sources: all 4 questions that got worse"
+    assert say.behind(made) == "no document: the target returns fewer sources: all 4 questions that got worse"
     assert next_steps(made)[0] == (
         "The target returns fewer sources (4 questions): check how many it is asked for, and its floor."
     )
@@ -297,7 +297,7 @@ def test_a_target_that_reports_no_sources_lost_none(silent: int) -> None:
     made = compared({f"q{place}": Response(answer="It is so.") for place in range(silent)})
     those, questions = ("the only question", "1 question") if silent == 1 else ("all 10 questions", "10 questions")
     was = "was" if silent == 1 else "were"
-    assert behind_words(made) == f"no document: the target no longer reports sources: {those} that {was} lost"
+    assert say.behind(made) == f"no document: the target no longer reports sources: {those} that {was} lost"
     assert next_steps(made)[0] == (
         f"The target no longer reports sources ({questions}): return `sources`, best first, so that retrieval is "
         "measured."

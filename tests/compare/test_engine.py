@@ -13,9 +13,7 @@ from evaltrack.compare.gate import Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure, Response, Source
-from evaltrack.report.comparison_summary import change_sentence
-from evaltrack.report.comparison_words import change_words
-from evaltrack.report.gate_words import reasons
+from evaltrack.report.comparison_words import change_sentence, change_words, reasons
 from tests.compared import found, question, row, rows_of, side
 
 TEN = [question(f"q{i}", domain=f"domain {i % 2}", difficulty="easy" if i < 5 else "hard") for i in range(10)]

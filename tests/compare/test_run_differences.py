@@ -10,7 +10,7 @@ import pytest
 
 from evaltrack.compare.run_differences import RunDifference, about_sources, run_differences
 from evaltrack.records.run import Run
-from evaltrack.report.comparison_words import SHOWN, difference_words
+from evaltrack.report.templates import say
 from tests.comparisons import BASELINE, CANDIDATE, MADE, comparison
 
 
@@ -19,7 +19,7 @@ def made(settings: Mapping[str, str] = MADE, **signature: Any) -> Run:
 
 
 def words(was: Run, now: Run) -> str:
-    return difference_words(replace(comparison(), baseline=was, candidate=now))
+    return say.differs(replace(comparison(), baseline=was, candidate=now))
 
 
 def test_the_most_important_difference_is_first() -> None:
@@ -94,7 +94,7 @@ def test_what_differs_is_said_where_both_runs_state_it(was: Run, now: Run, expec
 
 
 def test_the_first_of_many_differences_are_said() -> None:
-    many = made(dict(MADE) | {f"param.p{n:02}": "" for n in range(SHOWN + 2)})
+    many = made(dict(MADE) | {f"param.p{n:02}": "" for n in range(14)})
     assert words(made(), many).endswith("p11 (none) to (empty); 2 more")
 
 

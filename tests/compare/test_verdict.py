@@ -14,9 +14,8 @@ from evaltrack.compare.pairing import Side
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure
 from evaltrack.records.run import SelectedPart
-from evaltrack.report.comparison_summary import lost_words
-from evaltrack.report.comparison_words import drop_words
-from evaltrack.report.gate_words import reasons, rule_words, rules_words
+from evaltrack.report.comparison_words import drop_words, reasons, rules_words
+from evaltrack.report.templates import say
 from tests.compared import found, question, rows_of, side
 from tests.comparisons import comparison
 from tests.hard_comparisons import HARD
@@ -96,7 +95,7 @@ def test_change_and_limit_are_in_one_unit(
     up = name == "false_abstention_rate"
     moved = MetricDelta(name, baseline, candidate, 10, (baseline - candidate) / baseline, 0, 3, threshold=rule)
     moved = replace(moved, over=True, regressed=True, higher_is_better=not up)
-    assert rule_words(Rule("metric", "broken", moved), comparison()).replace("@3", "@5") == words
+    assert say.rule(Rule("metric", "broken", moved), comparison()).replace("@3", "@5") == words
     beyond = MetricDelta("mrr", 0.9, 0.8097, 10, 0.1003333, 0, 1, threshold=TENTH)
     assert drop_words(beyond) == " (10.03 % worse)"
 
@@ -213,7 +212,7 @@ def test_questions_that_one_side_measured_are_in_the_table() -> None:
     fell = compare(side(rows_of(TEN, {})), side(now), Gate(), resamples=100)
     assert "Recall@5 fell from 1.000 to 0.778, 22.2 % on the 9 measured in both (allowed: 5 %)" in reasons(fell)
     failed = "2 of 10 questions could not be measured (the target failed)"
-    assert lost_words(made) == f"{failed}, 1 of them not in the baseline either"
+    assert say.unmeasured(made) == f"{failed}, 1 of them not in the baseline either"
 
 
 # Rules that are read

@@ -16,7 +16,7 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure
 from evaltrack.metrics.rubric import DEFAULT_WEIGHTS, MODES, RubricWeights, grade, reasoned
 from evaltrack.records import Observed, Question, Response, Verdict
-from evaltrack.report.gate_words import reasons
+from evaltrack.report.comparison_words import reasons
 from tests.judging import (
     JUDGE,
     KINDS,

@@ -22,12 +22,12 @@ from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report import comparison_words as words
 from evaltrack.report.comparison_files import FORMS, annotations, comparison_junit, form_of, json_text, write_comparison
-from evaltrack.report.comparison_summary import cause_summary, headline_words, note_words, verdict_sentence
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, print_comparison
-from evaltrack.report.comparison_words import shown_groups
+from evaltrack.report.comparison_words import note_words, shown_groups
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
+from evaltrack.report.templates import say
 from evaltrack.report.words import OWN_ERRORS, failure_message, failure_words, metric_change, metric_number
 from evaltrack.tracking.rows import columns_of
 from tests.comparisons import (
@@ -141,7 +141,7 @@ def test_the_headline_of_a_comment_holds_both_directions_and_the_pass_rate(
     fields: dict[str, Any], headline: str
 ) -> None:
     made = comparison(**{"left_out": (), "metrics": (PASSED,), "groups": ()} | fields)
-    assert headline_words(made) == headline
+    assert say.headline(made) == headline
 
 
 def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_nothing_is_cut() -> None:
@@ -227,7 +227,7 @@ def test_a_value_is_written_in_the_form_of_its_metric(name: str, value: float, t
 )
 def test_a_metric_on_a_line(metric: MetricDelta, text: str) -> None:
     (line,) = words.metric_lines(comparison(), [metric])
-    assert line.words == text
+    assert say.metric_line(line) == text
 
 
 def test_causes_are_counted_the_most_frequent_first() -> None:
@@ -239,13 +239,13 @@ def test_causes_are_counted_the_most_frequent_first() -> None:
         drops=tuple(replace(each, fate="lower score") for each in fell[4:6]),
         causes={"answer_changed": 2, "source_demoted": 7},
     )
-    assert cause_summary(made) == (
+    assert say.summary(made) == (
         "7 of 9 questions that got worse: an expected source is ranked lower, "
         "most often below “fares#refunds” (6); 2: same sources, different answer"
     )
-    once = cause_summary(changed(made, flips=others, drops=(), causes={"source_demoted": 1}))
+    once = say.summary(changed(made, flips=others, drops=(), causes={"source_demoted": 1}))
     assert once == "1 of 3 questions that got worse: an expected source is ranked lower; 2: not examined"
-    assert cause_summary(quiet()) == ""
+    assert say.summary(quiet()) == ""
 
 
 def test_a_question_that_is_measured_now_says_that_it_failed_before() -> None:
@@ -257,7 +257,7 @@ def test_a_question_that_is_measured_now_says_that_it_failed_before() -> None:
 
 def test_values_without_their_difference_have_the_decimals_of_others() -> None:
     recall = replace(RECALL, baseline=0.86364, candidate=0.81524, drop=0.056)
-    assert words.course_words(recall) == "0.864 → 0.815"
+    assert say.course(recall) == "0.864 → 0.815"
     lines = words.metric_lines(comparison(), [replace(MRR, interval=None), recall])
     assert [(line.was, line.now, line.change) for line in lines] == [
         ("0.8636", "0.8152", "−0.0484"),
@@ -375,7 +375,7 @@ def test_where_another_system_answered_the_reruns_nothing_is_dismissed(render: C
 
 def test_that_a_loss_is_not_shown_is_said_once() -> None:
     made = quiet(verdict="unknown", rules=(Rule("flips", "unknown", value=1),), flips=(FLIP,), metrics=())
-    assert verdict_sentence(made) == "Unknown: 1 question broke, 0 were fixed (not significant)."
+    assert say.sentence(made) == "Unknown: 1 question broke, 0 were fixed (not significant)."
 
 
 # Foreign text

@@ -15,19 +15,11 @@ from evaltrack.compare.change import CAUSES, Cause, CauseKind, Change, CulpritKi
 from evaltrack.compare.comparison import GroupDelta, MetricDelta, Rule, RuleState
 from evaltrack.records.run import SelectedPart
 from evaltrack.report.comparison_files import comparison_junit
-from evaltrack.report.comparison_summary import (
-    STEPS,
-    behind_line,
-    behind_words,
-    change_sentence,
-    headline_words,
-    next_steps,
-    verdict_sentence,
-)
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
-from evaltrack.report.comparison_words import difference_words
+from evaltrack.report.comparison_words import STEPS, change_sentence, next_steps
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
+from evaltrack.report.templates import say
 from evaltrack.report.text_diff import LINES, ROWS, document_diff
 from tests.comparisons import BASELINE, CANDIDATE, FLIP, LOST, RECALL, SIGNATURE, changed, comparison, quiet
 from tests.conftest import REPO
@@ -49,9 +41,7 @@ def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int]
 def test_why_nothing_can_be_told_comes_first() -> None:
     lines = (Rule("coverage", "unknown", value=10, limit=22), Rule("flips", "held"))
     made = quiet(metrics=(), verdict="unknown", rules=lines, left_out=(), removed=("x",) * 12)
-    assert verdict_sentence(made) == (
-        "Unknown: 10 of 22 questions are left to compare. No question broke or was fixed."
-    )
+    assert say.sentence(made) == ("Unknown: 10 of 22 questions are left to compare. No question broke or was fixed.")
     assert "left to compare" not in change_sentence(replace(made, verdict="regression"))
     lost = changed(made, lost=(LOST, LOST))
     assert change_sentence(lost).startswith("2 of 24 questions could not be measured")
@@ -83,8 +73,8 @@ def test_where_a_mean_alone_fell_the_first_sentence_names_it(
     metrics: tuple[MetricDelta, ...], fixed: int, sentence: str
 ) -> None:
     made = quiet(metrics=metrics, left_out=(), verdict="regression", fates={"broke": 0, "fixed": fixed, "lost": 0})
-    assert verdict_sentence(made) == f"Regression: {sentence}"
-    assert headline_words(made) == f"❌ Regression: {sentence}"
+    assert say.sentence(made) == f"Regression: {sentence}"
+    assert say.headline(made) == f"❌ Regression: {sentence}"
     group = GroupDelta("domain", "travel", 8, (RECALL,), 0, 0)
     made = quiet(metrics=(), groups=(group,), left_out=(), verdict="regression", fates={"broke": 0, "fixed": 0})
     assert change_sentence(made) == "No question broke, but Recall@3 in travel fell from 0.800 to 0.700."
@@ -148,7 +138,7 @@ def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
         baseline=replace(BASELINE, settings=settings),
         candidate=replace(CANDIDATE, settings={"commit": "b7d3e9a", "prompt": "v4"}),
     )
-    assert difference_words(made) == "prompt (none) to v4; commit a1f9c2e to b7d3e9a"
+    assert say.differs(made) == "prompt (none) to v4; commit a1f9c2e to b7d3e9a"
 
 
 # Documents
@@ -216,14 +206,14 @@ def demoted(number: int, below: str, domain: str = "rail") -> Change:
 def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
     flips = tuple(demoted(number, f"p{number // 2}") for number in range(8))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 8})
-    words = behind_words(made)
+    words = say.behind(made)
     assert words.startswith("no single document: an expected source is ranked lower (rank 1 → 6 …): all 8 questions")
-    assert behind_line(made) == f"Cause: {words}"
+    assert say.cause(made) == f"Cause: {words}"
     first, *others = next_steps(made)
     assert first == "An expected source is ranked lower (8 questions): check what changed in search or ranking."
     assert others == []
     one = tuple(demoted(number, "p0") for number in range(8))
-    assert behind_words(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
+    assert say.behind(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
         "“p0” is ranked lower: all 8 questions that got worse"
     )
 
@@ -245,10 +235,10 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
     )
     flips = (*edited, *(demoted(number, f"p{number}") for number in range(6)))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6, "source_text_changed": 3})
-    assert behind_words(made).startswith("“x” was edited: 3 of 9 questions that got worse")
+    assert say.behind(made).startswith("“x” was edited: 3 of 9 questions that got worse")
     more = (*flips, demoted(9, "p9"))
     made = comparison(flips=more, drops=(), lost=(), causes={"source_demoted": 7, "source_text_changed": 3})
-    assert behind_words(made).startswith("no single document: an expected source is ranked lower")
+    assert say.behind(made).startswith("no single document: an expected source is ranked lower")
 
 
 @pytest.mark.parametrize(
@@ -263,7 +253,7 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
 def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
     flips = tuple(demoted(number, "p0", domain) for number, domain in enumerate(domains))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6})
-    assert behind_words(made) == f"“p0” is ranked lower: all 6 questions that got worse{words}"
+    assert say.behind(made) == f"“p0” is ranked lower: all 6 questions that got worse{words}"
 
 
 def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
@@ -272,7 +262,7 @@ def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
     was = BASELINE.signature.model_copy(update={"model": "gpt-4o", "target": "recorded:before.jsonl"})
     sides = {"baseline": replace(BASELINE, signature=was), "candidate": replace(CANDIDATE, signature=model)}
     made = comparison(flips=answered, drops=(), lost=(), causes={"answer_changed": 24}, **sides)
-    assert behind_words(made) == (
+    assert say.behind(made) == (
         "no document: same sources, different answer: all 24 questions that got worse; "
         "the model changed: gpt-4o → gpt-4o-mini"
     )
@@ -283,12 +273,12 @@ def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
     gone = (replace(FLIP, cause=Cause("source_lost", "", "s", 1, None)),)
     corpora = {name: replace(each, settings={"corpus": name}) for name, each in sides.items()}
     made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 1}, **corpora)
-    assert behind_words(made).endswith("; the corpus changed")
+    assert say.behind(made).endswith("; the corpus changed")
 
 
 def test_an_error_is_behind_what_was_lost_and_nothing_is_said_to_be_worse() -> None:
     made = quiet(lost=(LOST,), fates={"lost": 1}, causes={"target_failed": 1})
-    assert behind_words(made) == (
+    assert say.behind(made) == (
         "no document: the target failed: the only question that was lost (no response within 60 s)"
     )
 
@@ -300,7 +290,7 @@ def test_errors_with_several_messages_are_one_step_with_all_their_questions() ->
         for place, text in enumerate(messages)
     )
     made = quiet(lost=lost, fates={"lost": 3}, causes={"target_failed": 3}, verdict="unknown")
-    assert behind_words(made) == (
+    assert say.behind(made) == (
         "no document: the target failed: all 3 questions that were lost (in 2 of them: HTTP 503)"
     )
     assert next_steps(made) == [

@@ -761,7 +761,7 @@ def test_questions_of_a_run_stand_failed_first() -> None:
     assert [(each["id"], each["group"]) for each in page.questions] == [
         ("d", "error"),
         ("c", "fail"),
-        ("b", "unmeasured"),
+        ("b", "not measured"),
         ("a", "pass"),
     ]
     assert page.question("d")["detail"] == "the target took too long: no response within 60 s"

@@ -21,7 +21,7 @@ from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison_files import comparison_junit, json_text
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
-from evaltrack.report.gate_words import reasons
+from evaltrack.report.comparison_words import reasons
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.words import failure_words, metric_course, metric_title
 from tests.conftest import REPO

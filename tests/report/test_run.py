@@ -21,7 +21,7 @@ from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Usage, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report import run_text
-from evaltrack.report.escaping import plain
+from evaltrack.report.escaping import one_line, plain
 from evaltrack.report.html.run_page import run_screen
 from evaltrack.report.run_json import (
     AT_ONCE,
@@ -33,15 +33,8 @@ from evaltrack.report.run_json import (
     run_summary,
 )
 from evaltrack.report.run_text import print_run, reasoning_page, run_note, verdict_lines
-from evaltrack.report.words import (
-    METRIC_TITLES,
-    failed_words,
-    judge_words,
-    low_metrics,
-    metric_title,
-    number,
-    one_line,
-)
+from evaltrack.report.templates import say, sentences
+from evaltrack.report.words import METRIC_TITLES, metric_title, number
 from evaltrack.tracking.rows import TableWriter
 from evaltrack.tracking.rows_reader import read_table, stored_rows
 from tests.compared import measured
@@ -134,21 +127,25 @@ def test_a_run_is_rendered_to_the_letter(render: Callable[[RunResult], str], nam
     assert render(rich()) == (RENDERINGS / name).read_text(encoding="utf-8")
 
 
+def hints(metrics: dict[str, float], signature: Signature) -> list[str]:
+    return sentences("hints.txt", metrics=metrics, signature=signature)
+
+
 def test_hints_come_only_where_the_good_value_can_be_reached() -> None:
     lexical, embedding = (
         Signature(golden="g", golden_digest="0", k=5, target=target) for target in ("bm25:docs", "python:app:ask")
     )
     low = {"recall_at_k": 0.8, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "mrr": 0.71}
-    (hint,) = low_metrics(low, embedding)
+    (hint,) = hints(low, embedding)
     assert hint.startswith("Recall@5 is not above 0.8: expected chunks might not be indexed, or query terms do")
     assert hint.endswith(", or the embedding model does not capture semantic similarity.")
-    assert "embedding" not in "".join(low_metrics(low, lexical))
+    assert "embedding" not in "".join(hints(low, lexical))
     declined = "The target declined 50 % of the questions that have an answer"
     declining = low | {"false_abstention_rate": 0.5}
-    assert list(low_metrics(declining, lexical)) == [
+    assert hints(declining, lexical) == [
         f"{declined}; the floor of bm25: may be too high for this corpus, try bm25:DIR?floor=0."
     ]
-    assert list(low_metrics(declining, embedding)) == [f"{declined}."]
+    assert hints(declining, embedding) == [f"{declined}."]
 
 
 def test_every_metric_has_a_name_for_people() -> None:
@@ -175,7 +172,7 @@ def test_that_nobody_judged_is_said_plainly() -> None:
 
 @pytest.mark.parametrize(("totals", "words"), CASES["who_judged_and_how_much"])
 def test_who_judged_and_how_much(totals: dict[str, int], words: str) -> None:
-    assert judge_words(judged_by("openai:m", **totals)) == words
+    assert say.judge(judged_by("openai:m", **totals)) == words
 
 
 def test_everything_about_a_run_but_its_rows_for_machines() -> None:
@@ -565,4 +562,4 @@ def test_errors_of_a_judge_are_in_no_mean_of_the_judge(
 def test_a_penalty_says_what_it_is_for(gap: int, points: int, bands: str) -> None:
     row = StoredRow(id="a", scores={"reasoning_score": 49.0}, tier=1, coupling_gap=gap, penalty=points)
     words = f"−{points} points: it claims {bands} more confidence than it earned"
-    assert failed_words(row, 5) == f"scored 49, Soft Fail: reject, revise; {words}"
+    assert say.failed(row, 5) == f"scored 49, Soft Fail: reject, revise; {words}"

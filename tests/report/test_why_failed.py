@@ -9,7 +9,8 @@ import pytest
 from evaltrack.evaluation.loop import merge
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.words import failed_words, missed_words
+from evaltrack.report.templates import say
+from evaltrack.report.words import missed_words
 from tests.compared import measured
 
 K = 5
@@ -78,18 +79,18 @@ def test_trials_say_why_the_first_that_failed_did(
 
 def test_trials_on_reasoning_name_the_tier_and_not_the_mean() -> None:
     scores, ended = {"reasoning_score": 61.0}, {"passed": False, "trials": 3, "passes": 1}
-    words = failed_words(StoredRow(id="a", scores=scores, tier=0, hard_fails=("HF1",), **ended), K)  # type: ignore[arg-type]
+    words = say.failed(StoredRow(id="a", scores=scores, tier=0, hard_fails=("HF1",), **ended), K)  # type: ignore[arg-type]
     assert words.startswith("passed 1 of 3 trials; the first that failed: Hard Fail")
     assert words.endswith("; HF1")
     assert "61" not in words
 
 
 def test_trials_that_passed_and_rows_without_sources_say_no_more() -> None:
-    assert failed_words(StoredRow(id="a", passed=True, trials=3, passes=2), K) == "passed 2 of 3 trials"
+    assert say.failed(StoredRow(id="a", passed=True, trials=3, passes=2), K) == "passed 2 of 3 trials"
     unread = StoredRow(id="a", expected=("b",), scores={"hit": 0.0}, passed=False, trials=2, passes=0)
-    assert failed_words(unread, K).endswith("the first that failed: not in the first 5: b")
+    assert say.failed(unread, K).endswith("the first that failed: not in the first 5: b")
 
 
 def test_an_empty_answer_is_said_to_be_empty() -> None:
     row = StoredRow(id="a", answer=" ", passed=False, scores={"hit": 1.0, "overall_score": 1.0})
-    assert failed_words(row, K) == "the answer is empty"
+    assert say.failed(row, K) == "the answer is empty"

@@ -10,21 +10,20 @@ from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
-from evaltrack.report.comparison_summary import behind_todo, change_sentence, fates_legend, next_steps, todo_words
 from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
-    MEANINGS,
+    FATES,
+    change_sentence,
     group_flips,
     group_metrics,
     group_regressed,
-    run_words,
+    next_steps,
+    reasons,
     shown_groups,
-    verdict_words,
     way_of,
 )
 from evaltrack.report.escaping import clip
-from evaltrack.report.gate_words import reasons
-from evaltrack.report.html.documents import culprit_name, culprit_views, more_culprits
+from evaltrack.report.html.documents import culprit_views, more_culprits
 from evaltrack.report.html.page import (
     document,
     questions_script,
@@ -36,10 +35,10 @@ from evaltrack.report.html.page import (
 )
 from evaltrack.report.html.plots import axis_legend, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
-from evaltrack.report.html.questions import GROUPS as FATE_GROUPS
-from evaltrack.report.html.questions import cause_names, changed_questions, fitted, group_badges, score_titles
+from evaltrack.report.html.questions import BADGES, cause_names, changed_questions, fitted, score_titles
 from evaltrack.report.html.run_page import first_listed
-from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
+from evaltrack.report.templates import say, sentences
+from evaltrack.report.words import failure_words, metric_change, metric_number, metric_title
 
 FIRST = tuple(score.metric for score in HEADLINES)
 """Metrics that share one axis. The others are in a table below."""
@@ -59,13 +58,13 @@ def comparison_html(comparison: Comparison) -> str:
     body = render(
         "comparison.html",
         questions=questions[:READ],
-        fates={group: fate for fate, group in FATE_GROUPS.items()},
+        badges=BADGES,
         listed=_listed_words(comparison, len(questions)),
         **_head_fields(comparison),
         **_metric_fields(comparison),
         documents=culprit_views(comparison),
         more_documents=more_culprits(comparison),
-        names=[run_words(run) for run in (comparison.baseline, comparison.candidate)],
+        names=[say.run_name(run) for run in (comparison.baseline, comparison.candidate)],
         links=[safe_link(run.link) for run in (comparison.baseline, comparison.candidate)],
         runs=_run_lines(comparison),
         compare_link=safe_link(comparison.compare_link),
@@ -74,7 +73,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def _title(comparison: Comparison) -> str:
-    return f"{verdict_words(comparison)}: {clip(comparison.candidate.signature.golden, 80)}"
+    return f"{say.verdict(comparison)}: {clip(comparison.candidate.signature.golden, 80)}"
 
 
 def _head_fields(comparison: Comparison) -> dict[str, Any]:
@@ -82,10 +81,10 @@ def _head_fields(comparison: Comparison) -> dict[str, Any]:
     told = fields_of_comparison(comparison)
     telling = told["telling"][:RULES]
     return {
-        "verdict": verdict_words(comparison),
+        "verdict": say.verdict(comparison),
         "changed": change_sentence(comparison),
         "told": told,
-        "todo": behind_todo(comparison.behind) if comparison.behind else "",
+        "todo": say.todo_behind(comparison.behind) if comparison.behind else "",
         "steps": [] if comparison.behind else next_steps(comparison),
         "rules": telling,
         "other_rules": told["rules"][len(telling) :],
@@ -100,10 +99,10 @@ def _metric_fields(comparison: Comparison) -> dict[str, Any]:
         "rows": metric_rows(comparison, first),
         "reach": axis_reach(first),
         "axis_legend": axis_legend(first),
-        "legend": fates_legend(comparison),
+        "legend": say.legend(comparison),
         "others": metric_rows(comparison, others),
         "others_reach": axis_reach(others),
-        "hints": list(_hints(comparison)),
+        "hints": _hints(comparison),
         "groups": [group for group in groups if group["first"]],
         "more_groups": [group for group in groups if not group["first"]],
         "hidden_groups": max(0, len(shown_groups(comparison)) - GROUPS),
@@ -143,7 +142,7 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
-    meanings = {str(fate): meaning for fate, meaning in MEANINGS.items()}
+    present = {question["group"] for question in questions}
     head = {
         "title": shown(_title(comparison), 200),
         "k": _k(comparison),
@@ -151,14 +150,13 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
         "labels": ["Before", "Now"],
         "alike": "Now" if comparison.left_out else "Both runs",
         "groups": {
-            group: (name, tone, meanings.get(name, ""))
-            for group, (name, tone) in group_badges(question["group"] for question in questions).items()
+            each.group: (fate, each.tone, each.meaning) for fate, each in FATES.items() if each.group in present
         },
         "traces": [safe_link(run.trace_link) for run in (comparison.baseline, comparison.candidate)],
         "moves": score_titles((each for changes in comparison.by_fate.values() for each in changes), _k(comparison)),
         **score_scale(comparison.candidate.signature),
         "causes": cause_names(question.get("cause", "") for question in questions),
-        "todos": {culprit_name(culprit): todo_words(culprit) for culprit in comparison.culprits},
+        "todos": {say.culprit_name(culprit): say.todo(culprit) for culprit in comparison.culprits},
         "grades": grade_titles(name for question in questions for name in grades_in(question)),
     }
     return with_questions(head, fitted(map(script_safe, questions)))
@@ -168,10 +166,10 @@ def _k(comparison: Comparison) -> int:
     return comparison.candidate.signature.k
 
 
-def _hints(comparison: Comparison) -> Iterator[str]:
+def _hints(comparison: Comparison) -> list[str]:
     values = {metric.name: metric.candidate for metric in comparison.metrics}
     most = {f"{metric.name}.max": metric.reachable for metric in comparison.metrics if metric.reachable is not None}
-    return low_metrics(values | most, comparison.candidate.signature)
+    return sentences("hints.txt", metrics=values | most, signature=comparison.candidate.signature)
 
 
 def _group_metrics(comparison: Comparison) -> list[str]:

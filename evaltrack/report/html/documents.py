@@ -8,16 +8,11 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, DocumentPart, changed_parts
 from evaltrack.records.amount import count
-from evaltrack.report.comparison_summary import culprit_words, todo_words
 from evaltrack.report.html.page import safe_link, shown
+from evaltrack.report.templates import say
 from evaltrack.report.text_diff import document_diff
 
 CULPRITS, PARTS, QUESTIONS = 8, 6, 12
-
-
-def culprit_name(culprit: Culprit) -> str:
-    """Return ``coffee.md was deleted``, or the cause if no page is concerned."""
-    return " ".join(filter(None, (shown(culprit.page, 120), culprit_words(culprit))))
 
 
 def culprit_views(comparison: Comparison) -> list[dict[str, Any]]:
@@ -33,8 +28,8 @@ def _view(culprit: Culprit, worse: dict[str, Change], parts: list[DocumentPart])
     questions = [(shown(key, 200), shown(worse[key].question, 300)) for key in culprit.ids[:QUESTIONS]]
     return {
         "name": shown(culprit.page, 120),
-        "what": culprit_words(culprit),
-        "todo": todo_words(culprit),
+        "what": say.culprit(culprit),
+        "todo": say.todo(culprit),
         "link": safe_link(culprit.link),
         "questions": questions,
         "more": len(culprit.ids) - len(questions),

@@ -16,6 +16,7 @@ from evaltrack.records.amount import count, cut
 from evaltrack.records.json_text import finite_json
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.plots import axis_place, moved_name
+from evaltrack.report.templates import helpers
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -109,7 +110,7 @@ def templates() -> Environment:
         "with_code": with_code,
         "axis_place": axis_place,
     }
-    environment.globals["moved_name"] = moved_name
+    environment.globals |= helpers() | {"moved_name": moved_name, "safe_link": safe_link}
     return environment
 
 

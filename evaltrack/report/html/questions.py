@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
-from evaltrack.compare.change import CAUSES, Cause, Change, Fate
+from evaltrack.compare.change import CAUSES, Cause, Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.row import Traced
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison_words import UNCHANGED, accepted_words
-from evaltrack.report.gate_words import rerun_words
-from evaltrack.report.html.documents import culprit_name
+from evaltrack.report.comparison_words import FATES, Tone
+from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import safe_link, script_safe, shown
 from evaltrack.report.html.question_parts import (
     ScoreScope,
@@ -32,8 +31,9 @@ from evaltrack.report.html.question_parts import (
     turns_before,
     verdicts,
 )
+from evaltrack.report.templates import say
 from evaltrack.report.text_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failed_words, failure_message, failure_words, score_title
+from evaltrack.report.words import failure_message, failure_words, score_title
 from evaltrack.tracking.traces import shown_trace
 
 WHOLE, SLIM = 9_000_000, 11_500_000
@@ -96,25 +96,14 @@ def _bare(question: dict[str, Any]) -> dict[str, Any]:
     return fields | {name: fields[name][:QUESTION] for name in ("q", "detail") if name in fields}
 
 
-Group = Literal["flip", "lost", "drop", "fix", "new", "gain", "other", "same", "error", "fail", "unmeasured", "pass"]
-GROUPS: dict[Fate, Group] = {
-    "broke": "flip",
-    "lost": "lost",
-    "lower score": "drop",
-    "fixed": "fix",
-    "newly measured": "new",
-    "higher score": "gain",
-    "changed": "other",
-    "identical": "same",
-}
-"""The code of each fate in the page's script and its addresses."""
+OUTCOMES: dict[str, Tone] = {"error": "bad", "fail": "bad", "not measured": "warn", "pass": "ok"}
+"""The outcomes of a run's questions, the worst first, with their colours."""
 
-TONES: dict[Group, str] = {
-    **dict.fromkeys(("flip", "error", "fail"), "bad"),
-    **dict.fromkeys(("lost", "drop", "unmeasured"), "warn"),
-    **dict.fromkeys(("fix", "gain", "pass"), "ok"),
-    **dict.fromkeys(("new", "other", "same"), "muted"),
+BADGES: dict[str, tuple[str, Tone]] = {
+    **{words.group: (fate, words.tone) for fate, words in FATES.items()},
+    **{outcome: (outcome, tone) for outcome, tone in OUTCOMES.items()},
 }
+"""The title and colour of each group of questions, in the order of a page."""
 
 TEXT_DIFFS = 200
 """Changed questions whose source text is compared word by word. The script compares their answers."""
@@ -131,10 +120,12 @@ def longest(questions: int) -> int:
 def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """Yield each question: broken ones first, then lost, lower, fixed, otherwise changed and identical ones."""
     changes = [
-        (GROUPS[fate], change) for fate, changes_of_fate in comparison.by_fate.items() for change in changes_of_fate
+        (FATES[fate].group, change)
+        for fate, changes_of_fate in comparison.by_fate.items()
+        for change in changes_of_fate
     ]
     limit = longest(len(changes) + len(comparison.same))
-    culprits = {key: culprit_name(culprit) for culprit in comparison.culprits for key in culprit.ids}
+    culprits = {key: say.culprit_name(culprit) for culprit in comparison.culprits for key in culprit.ids}
     for place, (group, change) in enumerate(changes):
         fields = _change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS)
         yield _without_empty(fields | {"culprit": culprits.get(change.id)})
@@ -152,8 +143,8 @@ def run_questions(
     scope, filled = ScoreScope(k), 0
     for row in rows:
         trace, slim = shown_trace(traces, run_id, row), filled >= PASSED_WHOLE and row.outcome == "pass"
-        why = shown(failure_words(row.error or "") or (failed_words(row, k) if row.passed is False else ""), 400)
-        fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
+        why = shown(failure_words(row.error or "") or (say.failed(row, k) if row.passed is False else ""), 400)
+        fields = _about(row, row.outcome) | {"detail": why, "note": acceptances.get(row.id)}
         fields |= numbers(None, row) | _expected(row, limit)
         if not slim:
             fields |= turns_before(row, limit) | {"scores": score_lines(row, scope)}
@@ -164,11 +155,7 @@ def run_questions(
         yield _without_empty(fields | {"sides": sides})
 
 
-def _outcome_group(row: StoredRow) -> Group:
-    return "unmeasured" if row.outcome == "not measured" else row.outcome
-
-
-def _about(each: StoredRow | Change, group: Group) -> dict[str, Any]:
+def _about(each: StoredRow | Change, group: str) -> dict[str, Any]:
     return {
         "id": shown(each.id, 200),
         "q": shown(each.question, 1000),
@@ -184,15 +171,13 @@ def _expected(row: StoredRow, limit: int) -> dict[str, Any]:
     return {"wanted": shown(row.expected_answer, limit), "negative": row.negative}
 
 
-def _cause_code(change: Change, group: Group) -> str:
+def _cause_code(change: Change, group: str) -> str:
     """Return the cause of a question that got worse or changed with the same result; else empty."""
-    unexplained = change.cause.kind == "unknown" and change.fate in UNCHANGED
+    unexplained = change.cause.kind == "unknown" and change.fate == "changed"
     return "" if unexplained or group in ("fix", "gain", "new") else change.cause.kind
 
 
-def _change_fields(
-    change: Change, group: Group, comparison: Comparison, limit: int, *, compared: bool
-) -> dict[str, Any]:
+def _change_fields(change: Change, group: str, comparison: Comparison, limit: int, *, compared: bool) -> dict[str, Any]:
     fields: dict[str, Any] = _about(change, group) | {
         "was": change.was,
         "now": change.now,
@@ -233,8 +218,7 @@ def _also(cause: Cause) -> str:
 def _note(change: Change) -> str:
     """Return the result of its reruns, and who accepted it. The head of the page says why nothing was rerun."""
     was_rerun = change.rerun is not None and change.rerun.state != "not rerun"
-    notes = (rerun_words(change) if was_rerun else "", accepted_words(change))
-    return "; ".join(note.strip(" []") for note in notes if note)
+    return "; ".join(filter(None, (say.rerun(change.rerun) if was_rerun else "", clip(change.accepted, 200))))
 
 
 def _source_diff(change: Change) -> list[Piece]:
@@ -249,7 +233,7 @@ def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     trace = _trace(comparison.candidate, row)
     fields: dict[str, Any] = _about(row, "same") | turns_before(row, limit)
     if row.error or comparison.passing_compared:
-        fields["now"] = "error" if row.error else _outcome_group(row).replace("unmeasured", "")
+        fields["now"] = "error" if row.error else row.outcome.replace("not measured", "")
     side = _side(row, None, comparison.candidate.signature.k, limit, trace)
     fields |= _expected(row, limit) | {"scores": score_lines(row, compared_scope(comparison))}
     return fields | numbers(row, row, judged="judge_score" not in comparison.left_out) | {"sides": [side]}
@@ -289,14 +273,6 @@ def _without_empty(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str,
 
 
 _EMPTY: tuple[Any, ...] = (None, "", [], False)
-
-
-def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:
-    """Return the title and the tone of each group, in the order of the page."""
-    present = set(groups)
-    names = {group: fate for fate, group in GROUPS.items()} | {"unmeasured": "not measured"}
-    order: tuple[Group, ...] = get_args(Group)
-    return {group: (names.get(group, group), TONES[group]) for group in order if group in present}
 
 
 def cause_names(causes: Iterable[str]) -> dict[str, str]:

@@ -12,7 +12,6 @@ from evaltrack.metrics.catalogue import HEADLINES, own_scores_of
 from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count
 from evaltrack.records.stored_row import USAGE_PARTS, StoredRow
-from evaltrack.report import words
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
     document,
@@ -25,15 +24,15 @@ from evaltrack.report.html.page import (
     with_questions,
 )
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
-from evaltrack.report.html.questions import SLIM, WHOLE, Group, fitted, group_badges, longest, run_questions
+from evaltrack.report.html.questions import BADGES, OUTCOMES, SLIM, WHOLE, fitted, longest, run_questions
 from evaltrack.report.run_text import fields_of_run
+from evaltrack.report.templates import say
 from evaltrack.report.words import (
     FAILURES,
     group_metrics,
     grouped_errors,
     metric_number,
     metric_title,
-    selection_words,
 )
 from evaltrack.stats.intervals import share_interval
 from evaltrack.tracking.rows import SOURCE_FIELDS, names_to_read
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 FIRST = tuple(score.metric for score in HEADLINES)
 """Metrics of the large figures. The others are in a table below."""
 
-ORDER = ("error", "fail", "unmeasured", "pass")
+ORDER = list(OUTCOMES)
 LISTED = 2_000
 MESSAGES, GROUPS = 10, 60
 SAMPLED = 500
@@ -87,7 +86,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> s
         "causes": {},
         "grades": grade_titles(grades),
         **score_scale(result.signature),
-        "groups": group_badges(question.group for question in questions),
+        "groups": {name: badge for name, badge in BADGES.items() if any(each.group == name for each in questions)},
     }
     budget = SAMPLE_BYTES if _num_rows(result, around) > LISTED else (WHOLE, SLIM)
     data = with_questions(head, fitted((question.text for question in questions), *budget))
@@ -105,7 +104,7 @@ def run_fields(result: RunResult) -> dict[str, Any]:
         "kind": run_kind(result),
         "headline": run_headline(result),
         "asked": count(result.totals["num_questions"], "question"),
-        "selection": selection_words(result.signature),
+        "selection": say.selection(result.signature),
         "figures": [run_figure(result, name) for name in FIRST if name in result.metrics],
         "link": safe_link(result.link),
     }
@@ -130,7 +129,7 @@ def _body(result: RunResult, questions: list[_Listed], around: Around, back: str
 class _Listed(NamedTuple):
     """A question that the page lists. `text` is the JSON of all its fields, which needs less memory than objects."""
 
-    group: Group
+    group: str
     id: str
     q: str
     detail: str
@@ -327,7 +326,5 @@ def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -
         pages=pages,
         run_kind=run_kind,
         run_headline=run_headline,
-        safe_link=safe_link,
-        words=words,
     )
     return document(f"{headline}: {whole}", body)

@@ -26,10 +26,9 @@ from evaltrack.compare.run_differences import RunDifference
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Signature
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison_summary import culprit_words
-from evaltrack.report.comparison_words import verdict_words
-from evaltrack.report.gate_words import reasons, rule_words
+from evaltrack.report.comparison_words import reasons
 from evaltrack.report.schemas.form import Delta, Form
+from evaltrack.report.templates import say
 from evaltrack.tracking.rows import columns_of
 
 
@@ -272,11 +271,11 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         grouped[group.kind][group.name] = group
     return ComparisonForm.of(
         comparison,
-        headline=verdict_words(comparison),
+        headline=say.verdict(comparison),
         reasons=reasons(comparison),
         rules=[_rule(rule, comparison) for rule in comparison.rules],
         loss_p=comparison.loss_p if comparison.passing_compared else None,
-        culprits=[CulpritForm.of(each, words=culprit_words(each)) for each in comparison.culprits[:CULPRITS]],
+        culprits=[CulpritForm.of(each, words=say.culprit(each)) for each in comparison.culprits[:CULPRITS]],
         questions={fate: comparison.count(fate) for fate in get_args(Fate)},
         num_drops=comparison.count("lower score"),
         changes=_changes(comparison),
@@ -285,7 +284,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _rule(rule: Rule, comparison: Comparison) -> RuleForm:
-    words, metric = rule_words(rule, comparison), rule.metric
+    words, metric = say.rule(rule, comparison), rule.metric
     if metric is None:
         return RuleForm.of(rule, words=words, threshold=None)
     return RuleForm.of(
