@@ -13,7 +13,7 @@ from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.rubric_tables import COUNTS
 from evaltrack.report.schemas.others import AgreementForm, ReplayForm
 from evaltrack.report.templates import columns, environment, print_template, say, sentences
-from evaltrack.report.words import aim_number, percent_change, metric_title
+from evaltrack.report.words import aim_number, metric_title, percent_change
 from evaltrack.stats.agreement import Agreement, Figure
 
 Rubric = Mapping[str, Any]
