@@ -1,4 +1,4 @@
-"""Two sides of a comparison, built from questions and responses with the real scoring and the real flat form."""
+"""Sides of a comparison and contenders of a leaderboard, built with the real scoring and the real stored rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 from evaltrack.api.compare_sides import side_of_rows
 from evaltrack.compare.pairing import Side
+from evaltrack.evaluation.ranking import Contender
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, stored_row
+from evaltrack.tracking.rows import columns_of
 
 K = 5
 
@@ -60,3 +62,32 @@ def rows_of(
         row(asked, given.get(asked.id, found(*(asked.expected or ()), "other")), position, score)
         for position, asked in enumerate(questions)
     ]
+
+
+def patched(row: StoredRow, **columns: Any) -> StoredRow:
+    return StoredRow.of(columns_of(row) | columns)
+
+
+def flatten(row: Row, k: int) -> dict[str, Any]:
+    return columns_of(stored_row(row, k))
+
+
+Hit = bool | None
+"""Whether a question found what it expects; None: the target failed."""
+
+
+def contender(name: str, *seeds: Sequence[Hit], signature: dict[str, Any] | None = None, **fields: Any) -> Contender:
+    """A configuration with a run for each of the `seeds`, of which each says what every question found."""
+    sides = []
+    for number, hits in enumerate(seeds):
+        rows = [row(question(f"q{place}"), _given(place, hit), place) for place, hit in enumerate(hits)]
+        sides.append(side(rows, f"{name}{number}", **(signature or {})))
+    return Contender(
+        name, tuple(each.info for each in sides), tuple(each.frame for each in sides), {"target": name}, **fields
+    )
+
+
+def _given(place: int, hit: Hit) -> Any:
+    if hit is None:
+        return Failure(kind="target_error", message="down")
+    return found(f"q{place}!" if hit else "other")

@@ -14,7 +14,7 @@ from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, stored_row
 
-from .stored import patched
+from .compared import patched
 
 SIGNATURE = Signature(golden="travel", golden_digest="0123", k=3, target="bm25:docs")
 MADE = {"k": "3", "target": "bm25:docs", "commit": "1a2b3c4d5e6f (main)"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import gc
 import importlib
+import itertools
 import json
 import os
 import shutil
@@ -78,6 +80,13 @@ FIRST = ("browser", "test_resume", "test_rerun", "test_kill_loop", "server", "cl
 """The slowest rooms and files run first, so that no worker is left with a long one at the end."""
 LONG = frozenset((REPO / "tests/long.txt").read_text(encoding="utf-8").splitlines())
 """Slow tests of code that quicker tests execute too; `scripts/choose_quick_tests` finds them."""
+TESTS = itertools.count()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One warm process serves all workers, and is ready when they are."""
+    if config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ[warm.SHARED] = warm.start()
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -114,10 +123,15 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's verdicts and journals."""
-    monkeypatch.setenv("EVALTRACK_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
+def own_cache(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No test reads or writes the user's verdicts and journals. Most tests need no folder, so none is made for them."""
+    has_folder = "tmp_path" in request.fixturenames
+    unused = tmp_path_factory.getbasetemp() / f"own-{next(TESTS)}"
+    folder = request.getfixturevalue("tmp_path") if has_folder else unused
+    monkeypatch.setenv("EVALTRACK_CACHE_DIR", str(folder / "cache"))
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(folder / "state"))
 
 
 @pytest.fixture
@@ -175,10 +189,15 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     # MLflow executes all migration scripts for each store.
     utils._get_latest_schema_revision = functools.cache(utils._get_latest_schema_revision)
-    path = tmp_path_factory.mktemp("database") / "mlflow.db"
-    with chdir(path.parent):  # where the artifacts of its default experiment will be
-        mlflow.MlflowClient(f"sqlite:///{path}").search_experiments()
-    return path
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "database"
+    folder.mkdir(exist_ok=True)
+    with chdir(folder), Path("lock").open("w") as lock:  # where the artifacts of its default experiment will be
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not Path("made").exists():
+            mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db").search_experiments()
+            Path("made").touch()
+    return folder / "mlflow.db"
 
 
 @pytest.fixture

@@ -14,9 +14,8 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Response, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row
 
-from .compared import K, found, measured, question, row, rows_of, side
+from .compared import K, found, measured, patched, question, row, rows_of, side
 from .metrics.test_reasoning import seen
-from .stored import patched
 
 TIMED_OUT = Failure(kind="target_timeout", message="no response within 60 s")
 ASKED = [question(f"q{place}", domain="ab"[place % 2], difficulty="easy") for place in range(40)]

@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+SHARED = "WARM_PROCESS"
+"""The variable with the address of the warm process of all workers. Without it each starts one at its first command."""
 SHIM = """#!{python} -SE
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as door:
@@ -131,7 +133,11 @@ def _text(file: IO[bytes]) -> str:
 
 @cache
 def _door() -> str:
-    """The address of the warm process, which is started at the first command and ends with this one."""
+    return os.environ.get(SHARED) or start()
+
+
+def start() -> str:
+    """Start the warm process, which ends with this one; returns its address."""
     folder = tempfile.mkdtemp(prefix="warm-")
     ours, theirs = socket.socketpair()
     with socket.socket(socket.AF_UNIX) as door:

@@ -23,23 +23,19 @@ BOT = "github-actions[bot]"
 GH = (
     f"#!{sys.executable}\n"
     + """
-import json, subprocess, sys
+import json, sys
 from pathlib import Path
 
-folder = Path(__file__).parent
-with (folder / "calls").open("a") as calls:
-    calls.write(json.dumps(sys.argv[1:]) + "\\n")
-hub, options, places = json.loads((folder / "hub.json").read_text()), {}, []
-arguments = iter(sys.argv[2:])
-for argument in arguments:
-    if argument == "--paginate":
-        continue
-    if argument.startswith("-"):
-        options[argument] = next(arguments)
-    else:
-        places.append(argument)
-place, comments = places[0], hub["comments"]
-if hub["refuses"] or place == "user":
+place, options, words = "", {}, iter(sys.argv[2:])
+for word in words:
+    if word.startswith("-") and word != "--paginate":
+        options[word] = next(words)
+    elif word != "--paginate":
+        place = word
+file = Path(__file__).with_name("hub.json")
+hub = json.loads(file.read_text())
+comments = hub["comments"]
+if hub["refuses"]:
     sys.exit("gh: Resource not accessible by integration (HTTP 403)\\n::error::not ours")
 if place == "graphql":
     answer = {"data": {"viewer": {"login": hub["login"]}}}
@@ -49,19 +45,12 @@ elif "-F" in options:
         next(each for each in comments if each["id"] == int(place.rpartition("/")[2]))["body"] = body
     else:
         comments.append({"id": len(comments) + 1, "user": {"login": hub["login"]}, "body": body})
-    (folder / "hub.json").write_text(json.dumps(hub))
+    file.write_text(json.dumps(hub))
     answer = {}
 else:  # two pages, as `gh api --paginate` prints them
-    answer = comments[:1]
-    if "--jq" not in options:
-        print(json.dumps(comments[:1]))
-        answer = comments[1:]
-    else:
-        answer = comments
-text = json.dumps(answer)
-if "--jq" in options:
-    text = subprocess.run(["jq", "-r", options["--jq"]], input=text, capture_output=True, text=True, check=True).stdout
-print(text)
+    print(json.dumps(comments[:1]))
+    answer = comments[1:]
+print(json.dumps(answer))
 """
 )
 

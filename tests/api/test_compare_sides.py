@@ -15,7 +15,7 @@ from evaltrack.records.run import Run
 from evaltrack.report.html.question_parts import numbers
 from evaltrack.report.run_json import RUN_SCHEMA, machine_row
 from evaltrack.tracking.rows import TableWriter
-from tests.stored import flatten
+from tests.compared import flatten
 
 
 def saved(**other: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evaltrack.report.html.comparison_page import comparison_html
+from tests.compared import patched
 from tests.comparisons import FLIP, comparison, flat
-from tests.stored import patched
 
 from .conftest import Open
 from .pages import LOOKS, audit, sideways, until, watch

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.report.html.comparison_page import comparison_html
+from tests.compared import patched
 from tests.comparisons import EVIL, LISTS, comparison, flat, hostile
 from tests.conftest import REPO
-from tests.stored import patched
 
 from .conftest import Open
 from .pages import watch

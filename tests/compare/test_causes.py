@@ -15,8 +15,7 @@ from evaltrack.compare.differences import AllSources, by_key
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row
-from tests.compared import found, question, row
-from tests.stored import patched
+from tests.compared import found, patched, question, row
 
 Scores = tuple[float | None, float | None]
 UNJUDGED, FELL, ROSE = (None, None), (0.9, 0.2), (0.2, 0.9)

@@ -15,8 +15,7 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.records import Failure, Response
 from evaltrack.records.stored_row import StoredRow
-from tests.compared import found, question, row, side
-from tests.stored import patched
+from tests.compared import found, patched, question, row, side
 
 BROKEN = Failure(kind="target_error", message="down")
 ASKED = [question(key) for key in "abcdefgh"]

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from evaltrack.compare.pairing import Paired, error_counts, message_kind
 from evaltrack.records.stored_row import StoredRow
-from tests.compared import found, question, row, side
-from tests.stored import patched
+from tests.compared import found, patched, question, row, side
 
 IDS = [*"abcdefg", "é", "Z", "10", "9"]
 

@@ -16,8 +16,7 @@ from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_words import reasons, remark_words
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
-from tests.compared import found, question, rows_of, side
-from tests.stored import patched
+from tests.compared import found, patched, question, rows_of, side
 
 TEN = [question(f"q{n}") for n in range(10)]
 

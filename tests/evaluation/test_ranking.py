@@ -14,7 +14,7 @@ from evaltrack.evaluation.ranking import Contender, Leaderboard, Standing, rank
 from evaltrack.records import OwnScore, Signature
 from evaltrack.records.run import Run
 from evaltrack.stats.significance import holm, sign_flip
-from tests.leaderboards import contender
+from tests.compared import contender
 
 QUICK = 200
 """Resamples of an interval whose ends are not looked at."""

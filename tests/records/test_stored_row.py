@@ -29,8 +29,8 @@ from evaltrack.records.stored_row import (
 from evaltrack.tracking.rows import TableWriter, columns_of
 from evaltrack.tracking.rows_reader import stored_rows
 from tests import compared
+from tests.compared import flatten
 from tests.judging import lines, observed
-from tests.stored import flatten
 
 K = 3
 

@@ -30,6 +30,7 @@ from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
 from evaltrack.report.words import OWN_ERRORS, failure_message, failure_words, metric_change, metric_number
 from evaltrack.tracking.rows import columns_of
+from tests.compared import patched
 from tests.comparisons import (
     DEMOTED,
     DROP,
@@ -46,7 +47,6 @@ from tests.comparisons import (
     quiet,
 )
 from tests.conftest import REPO
-from tests.stored import patched
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 

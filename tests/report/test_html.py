@@ -51,7 +51,7 @@ from evaltrack.tracking.rows import columns_of
 from evaltrack.tracking.rows_reader import stored_rows
 from evaltrack.tracking.traces import has_trace, trace_id_of
 from evaltrack.tracking.writer import table_of
-from tests.compared import found, question, row, rows_of, side
+from tests.compared import found, patched, question, row, rows_of, side
 from tests.comparisons import (
     BASELINE,
     CANDIDATE,
@@ -70,7 +70,6 @@ from tests.comparisons import (
 from tests.conftest import REPO
 from tests.report.test_run import result
 from tests.rows_file import rich_rows, written
-from tests.stored import patched
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 

@@ -22,8 +22,8 @@ from evaltrack.report.leaderboard import (
     seconds_words,
 )
 from evaltrack.report.schemas import made_schemas
+from tests.compared import contender
 from tests.comparisons import EVIL
-from tests.leaderboards import contender
 from tests.report.test_html import ATTRIBUTES, TAGS, Page
 
 GOOD, BAD = [True] * 10, [True] * 4 + [False] * 5 + [None]

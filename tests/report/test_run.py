@@ -37,10 +37,9 @@ from evaltrack.report.templates import say, sentences
 from evaltrack.report.words import METRIC_TITLES, metric_title, number
 from evaltrack.tracking.rows import TableWriter
 from evaltrack.tracking.rows_reader import read_table, stored_rows
-from tests.compared import measured
+from tests.compared import flatten, measured
 from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
-from tests.stored import flatten
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 

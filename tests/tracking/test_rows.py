@@ -38,9 +38,9 @@ from evaltrack.tracking.rows import (
     schema,
 )
 from evaltrack.tracking.rows_reader import check_rows, count_rows, read_table, slim_rows, stored_rows
+from tests.compared import flatten
 from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
-from tests.stored import flatten
 
 
 def row(position: int = 0, **fields: Any) -> Row:
