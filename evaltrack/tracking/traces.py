@@ -63,7 +63,8 @@ class TraceCounts:
         """Return the first number that a store does not match, in words; None if all match."""
         for what, number in asdict(self).items():
             if (there := getattr(stored, what)) != number:
-                return f"{there:,} {what}, not {number:,}"
+                with_spans = " with their spans" if what == "traces" else ""  # MLflow returns no trace without them
+                return f"{there:,} {what}{with_spans}, not {number:,}"
         return None
 
 

@@ -75,8 +75,8 @@ def test_a_write_that_meets_a_fault_is_there_once(served: Served, fault: str) ->
     ("pattern", "gap"),
     [
         (UPDATE, "holds the status RUNNING, not FINISHED"),
-        (SPANS, "holds 0 traces, not 3"),
-        (START, "holds 0 assessments, not 9|holds 0 traces, not 3"),
+        (SPANS, "holds 0 traces with their spans, not 3"),
+        (START, "holds 0 assessments, not 9|holds 0 traces with their spans, not 3"),
         (ARTIFACT, "holds no artifact settings.json"),
         (CREATE, "its answer is incomplete"),
         (NEW_EXPERIMENT, "its answer is incomplete"),
@@ -115,7 +115,7 @@ def test_a_fault_that_stays_leaves_no_run_finished(served: Served, rules: list[A
 def test_spans_are_looked_for_in_the_store_of_the_run(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlflow.tracking._tracking_service.utils._tracking_uri", "sqlite:///elsewhere.db")
     served.rules.rules = [(SPANS, "login", 1000)]
-    with pytest.raises(TrackingError, match="holds 0 traces, not 3"):
+    with pytest.raises(TrackingError, match="holds 0 traces with their spans, not 3"):
         served.run()
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 import pytest
+
+from evaltrack.report.html.comparison_page import comparison_html
+from tests.hard_comparisons import HARD
 
 from .conftest import Files, Open
 from .handbook import ASKED, FAILED, FLIPPED, GONE, LOWER, MENDED, PUSHED
@@ -68,6 +73,19 @@ def test_the_first_screen_is_enough_for_a_triage(files: Files, tab: Open) -> Non
     scrolls = """[...document.querySelectorAll("main *")].filter((each) => each.scrollHeight > each.clientHeight + 1
         && /auto|scroll/.test(getComputedStyle(each).overflowY)).length"""
     assert page.evaluate(scrolls) == 0
+
+
+def test_the_head_of_every_comparison_leaves_room_for_the_questions(tab: Open, tmp_path: Path) -> None:
+    page = tab()
+    for name, make in HARD.items():
+        made = make()
+        first = {fate: changes[:20] for fate, changes in made.by_fate.items()}
+        path = tmp_path / f"{name}.html"
+        path.write_text(comparison_html(replace(made, by_fate=first, same=made.same[:20])), encoding="utf-8")
+        for width in (1440, 1024):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(path.as_uri())
+            assert page.locator(".head").evaluate("head => head.offsetHeight") <= 190, (name, width)
 
 
 def test_tabs_are_links_and_keep_what_is_chosen(files: Files, tab: Open) -> None:
