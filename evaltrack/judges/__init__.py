@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from evaltrack.judges.client import LLM
 
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
+TEXT_LIMIT = 12_000
+"""Characters shown to an LLM of question, expected answer and answer each. Cut texts are marked."""
 
 JudgeFunctions: TypeAlias = Mapping[str, Callable[..., Any]]
 """Functions that judge, by judge name."""

@@ -9,19 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import StringConstraints
 
+from evaltrack.judges import TEXT_LIMIT
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM, strict_schema
-from evaltrack.judges.llm_judge import (
-    TEXT_LIMIT,
-    LlmJudge,
-    ReplyForm,
-    between,
-    cut,
-    digest_of,
-    prompt,
-    refuse_copy,
-    tagged,
-)
+from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, cut, digest_of, prompt, refuse_copy, tagged
 from evaltrack.judges.neutral_text import TAG_RULE, inert
 from evaltrack.records import ForeignText, Question, Response, Unit
 from evaltrack.tracking.registry import RegisteredPrompt

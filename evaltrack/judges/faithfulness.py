@@ -13,8 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
+from evaltrack.judges import TEXT_LIMIT
 from evaltrack.judges.client import strict_schema
-from evaltrack.judges.llm_judge import TEXT_LIMIT, LlmJudge, ReplyForm, between, digest_of, prompt, refuse_copy, tagged
+from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, digest_of, prompt, refuse_copy, tagged
 from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
 from evaltrack.records import ForeignText, Question, Response, Source
 

@@ -18,10 +18,9 @@ from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Record, Response, Verdict
 from evaltrack.targets.child import Service
-from evaltrack.targets.functions import is_async
 from evaltrack.targets.processes import Order, Pool, ResponseCall
 from evaltrack.targets.python import import_function
-from evaltrack.targets.threads import in_thread
+from evaltrack.targets.threads import user_call
 
 
 def takes_response(function: Callable[..., Any]) -> bool:
@@ -57,7 +56,7 @@ class FunctionJudge(Judge):
         function = function or import_function(name, "judge", Guide.JUDGE_FUNCTION)
         if not takes_response(function):
             raise UsageError(f"judge `{name}`: must take (question, response)", guide=Guide.JUDGE_FUNCTION)
-        self._call = function if is_async(function) else in_thread(function)
+        self._call = user_call(function, own_loop=False)
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """Return the function's verdict.
@@ -67,8 +66,6 @@ class FunctionJudge(Judge):
             ValueError: the mapping is no verdict, or lacks a field that the question needs.
         """
         returned = await self._call(question, response)
-        if inspect.isawaitable(returned):
-            returned = await returned
         if isinstance(returned, Mapping):
             try:
                 returned = read_verdict({"reasoning": "", **folded(returned), "judge": self.name})

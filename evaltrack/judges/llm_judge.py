@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from evaltrack.judges import TEXT_LIMIT
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
@@ -25,9 +26,6 @@ from evaltrack.judges.server import AnswerError
 from evaltrack.judges.strict import findings, object_in
 from evaltrack.records import Judge, Question, Response, Usage, Verdict, together
 from evaltrack.records.json_text import no_repeats
-
-TEXT_LIMIT = 12_000
-"""Characters shown to the judge of question, expected answer and answer each. Cut texts are marked."""
 
 CUT = " [... cut]"
 HISTORY_TAG = "question_history"

@@ -87,7 +87,7 @@ def open_scorers(
                 name, place = split_name(spec)
                 scorer: Scorer = FaithfulnessScorer(name, judge(place.partition(":")[2]))
             else:
-                scorer = _open(spec, functions or {}, in_process=in_process, k=k, prices=prices)
+                scorer = open_scorer(spec, functions, in_process=in_process, k=k, prices=prices)
             opened.callback(scorer.close)
             scorers.append(scorer)
         check_scores(scorers)
@@ -95,18 +95,35 @@ def open_scorers(
     return tuple(scorers)
 
 
-def _open(spec: str, functions: Functions, *, in_process: bool, k: int, prices: Prices | None) -> Scorer:
+def open_scorer(
+    spec: str,
+    functions: Functions | None = None,
+    *,
+    in_process: bool = True,
+    k: int = Rules.k,
+    prices: Prices | None = None,
+    own_loop: bool = True,
+) -> Scorer:
+    """Return the score that ``[NAME=]SCORE`` names; see `open_scorers`.
+
+    Raises:
+        UsageError: there is no such score, or it cannot be opened.
+    """
     name, place = split_name(spec)
-    if place in functions:
+    if functions and place in functions:
         return FunctionScorer(functions[place], place, name)
     builtin = open_builtin(place, name, k=k, prices=prices)
     if builtin is not None and (in_process or not builtin.may_hang):
         return builtin
-    if in_process:
-        return open_local(spec)
-    if builtin is None:
-        check_place(place)
-    return ProcessScorer(spec, measures_raw=builtin is not None)
+    is_mlflow = place.startswith(MLFLOW) and place != MLFLOW
+    module, colon, function = place.partition(":")
+    if not (builtin or is_mlflow or (colon and all(map(str.isidentifier, f"{module}.{function}".split("."))))):
+        raise UsageError(f"`scores=`: unknown score `{place:.100}`; write {CHOICES}")
+    if not in_process:
+        return ProcessScorer(spec, measures_raw=builtin is not None)
+    if is_mlflow:
+        return MlflowScorer(place, name)
+    return FunctionScorer(import_function(place, "score"), place, name, own_loop=own_loop)
 
 
 def check_scores(scorers: Sequence[Scorer]) -> None:
@@ -144,31 +161,6 @@ SCHEMA_SECONDS = 5.0
 
 MLFLOW = "mlflow:"
 """The prefix of a scorer of `mlflow.genai`."""
-
-
-def open_local(spec: str, *, own_loop: bool = True) -> Scorer:
-    """Return the score that ``[NAME=]SCORE`` names, called in this process.
-
-    Raises:
-        UsageError: there is no such score, or it cannot be opened.
-    """
-    name, place = split_name(spec)
-    builtin = open_builtin(place, name)
-    if builtin is not None:
-        return builtin
-    if place.startswith(MLFLOW):
-        return MlflowScorer(place, name)
-    check_place(place)
-    return FunctionScorer(import_function(place, "score"), place, name, own_loop=own_loop)
-
-
-def check_place(place: str) -> None:
-    """Raise if the place can be neither that of a function nor a scorer of MLflow."""
-    if place.startswith(MLFLOW) and place != MLFLOW:
-        return
-    module, colon, function = place.partition(":")
-    if not (colon and all(map(str.isidentifier, (*module.split("."), *function.split("."))))):
-        raise UsageError(f"`scores=`: unknown score `{place:.100}`; write {CHOICES}")
 
 
 class ProcessScorer(Pool, Scorer):
@@ -210,7 +202,7 @@ def answering(spec: str) -> Service:
     Raises:
         UsageError: it cannot be opened.
     """
-    scorer = open_local(spec, own_loop=False)
+    scorer = open_scorer(spec, own_loop=False)
     return response_service(scorer, scores=[score.model_dump() for score in scorer.declared])
 
 

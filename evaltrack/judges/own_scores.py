@@ -27,8 +27,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import LARGEST_SCORE
-from evaltrack.targets.functions import is_async
-from evaltrack.targets.threads import in_own_loop, in_thread
+from evaltrack.targets.threads import user_call
 
 ATTRIBUTE = "__evaltrack_score__"
 FAITHFULNESS = "faithfulness"
@@ -174,20 +173,11 @@ class FunctionScorer(Scorer):
         if not takes_response(function):
             raise UsageError(f"`scores=`: `{place}` must take (question, response)")
         self.declared = declared_scores(function, place, name)
-        run: Callable[[Callable[..., Any]], Callable[..., Any]] = in_own_loop if own_loop else lambda same: same
-        self._call = run(function) if is_async(function) else in_thread(function)
-        self._finish = run(_awaited)
+        self._call = user_call(function, own_loop=own_loop)
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
         """Return the function's values by name."""
-        returned = await self._call(question, response)
-        if inspect.isawaitable(returned):
-            returned = await self._finish(returned)
-        return read_values(returned, self.declared)
-
-
-async def _awaited(returned: Any) -> Any:
-    return await returned
+        return read_values(await self._call(question, response), self.declared)
 
 
 def read_values(returned: object, declared: tuple[OwnScore, ...]) -> OwnValues:

@@ -14,17 +14,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
+from evaltrack.judges import TEXT_LIMIT
 from evaltrack.judges.client import strict_schema
-from evaltrack.judges.llm_judge import (
-    TEXT_LIMIT,
-    DoubtfulReplyError,
-    LlmJudge,
-    ReplyForm,
-    digest_of,
-    prompt,
-    refuse_copy,
-    tagged,
-)
+from evaltrack.judges.llm_judge import DoubtfulReplyError, LlmJudge, ReplyForm, digest_of, prompt, refuse_copy, tagged
 from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
 from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.rubric import RUBRIC_VERSION

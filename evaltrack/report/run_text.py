@@ -10,7 +10,7 @@ from urllib.parse import quote
 from rich.console import Console
 
 from evaltrack.evaluation.result import RunResult
-from evaltrack.judges.llm_judge import TEXT_LIMIT
+from evaltrack.judges import TEXT_LIMIT
 from evaltrack.metrics.aggregate import LEVELS, worst_domains
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.stored_row import StoredRow, text_digest

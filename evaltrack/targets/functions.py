@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseErro
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.packages import imported_files, packages_here
 from evaltrack.targets.responses import as_response
-from evaltrack.targets.threads import aside, in_own_loop, in_thread
+from evaltrack.targets.threads import aside, awaited, in_own_loop, in_thread, is_async
 from evaltrack.tracking.question_spans import (
     SpanHabit,
     question_span,
@@ -49,7 +49,7 @@ class FunctionTarget(Target):
         self._shape = shape
         call = _spanned(function, SpanHabit())
         self._call = run(call) if is_async(function) else in_thread(call)
-        self._finish = run(_awaited)
+        self._finish = run(awaited)
 
     @property
     def packages(self) -> Mapping[str, str]:
@@ -128,10 +128,6 @@ def _span(home: TraceHome | None, question: Question, habit: SpanHabit) -> Itera
     except Exception as error:
         note_origin(error, trace)
         raise
-
-
-async def _awaited(returned: Awaitable[Any]) -> Any:
-    return await returned
 
 
 def small_enough(response: Response) -> Response:
@@ -214,8 +210,3 @@ def _binds(signature: inspect.Signature, count: int) -> bool:
 def _is_question(annotation: object) -> bool:
     """Return True if an annotation is `Question`, also as a string with or without its module."""
     return annotation is Question or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Question")
-
-
-def is_async(function: Callable[..., Any]) -> bool:
-    """Return True for a coroutine function, or an object whose `__call__` is one."""
-    return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))

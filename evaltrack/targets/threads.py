@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -63,6 +64,32 @@ def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[.
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(guarded(*arguments), own[0]))
 
     return call
+
+
+def user_call(function: Callable[..., Any], *, own_loop: bool) -> Callable[..., Any]:
+    """Return an async function that calls a user's function: a sync one in threads, an async one in a loop.
+
+    The loop is a separate one with `own_loop`, else the running one. A coroutine that a sync function returns is
+    awaited in the same loop.
+    """
+    run: Callable[[Callable[..., Any]], Callable[..., Any]] = in_own_loop if own_loop else lambda same: same
+    begin, finish = run(function) if is_async(function) else in_thread(function), run(awaited)
+
+    async def call(*arguments: Any) -> Any:
+        returned = await begin(*arguments)
+        return await finish(returned) if inspect.isawaitable(returned) else returned
+
+    return call
+
+
+async def awaited(returned: Awaitable[Any]) -> Any:
+    """Return the result of an awaitable."""
+    return await returned
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return True for a coroutine function, or an object whose `__call__` is one."""
+    return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
 
 
 def loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from evaltrack.judges import TEXT_LIMIT
 from evaltrack.judges.answer import (
     SOURCE_LIMIT,
     SOURCES_LIMIT,
@@ -21,7 +22,7 @@ from evaltrack.judges.answer import (
 )
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM, strict_schema
-from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt, read_reply
+from evaltrack.judges.llm_judge import CUT, UnreadableVerdictError, prompt, read_reply
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.server import AnswerError
 from evaltrack.records import Question, Response, Source, Turn, Usage, Verdict

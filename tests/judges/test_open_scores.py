@@ -21,7 +21,7 @@ from evaltrack.judges.open_scores import (
     NO_CLAIM,
     FaithfulnessScorer,
     ProcessScorer,
-    open_local,
+    open_scorer,
     open_scorers,
 )
 from evaltrack.judges.own_scores import FunctionScorer, asks_judge
@@ -100,7 +100,7 @@ def test_in_processes_of_their_own(module: str) -> None:
         OwnValues(values={"x": 1.0}),
     ]
     several = opened[1]
-    assert several.declared == open_local(f"{module}:several").declared  # the same whatever process reads it
+    assert several.declared == open_scorer(f"{module}:several").declared  # the same whatever process reads it
 
 
 HOPELESS = "a" * 50 + "!"
@@ -272,7 +272,7 @@ def own_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def value(spec: str, answer: str | None = "Paris") -> float | str:
-    scorer = open_local(spec)
+    scorer = open_scorer(spec)
     made = asyncio.run(scorer(ASKED, Response(answer=answer)))  # type: ignore[arg-type]
     (name,) = [score.name for score in scorer.declared]
     return made.values[name] if name in made.values else made.reasons[name]
@@ -327,11 +327,11 @@ def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_no_scorer(spec: str, message: str, own_scorers: str) -> None:
     Path("empty.txt").write_text("\n")
     with pytest.raises(UsageError, match=message):
-        open_local(spec)
+        open_scorer(spec)
 
 
 def test_a_declaration_tells_judges_apart(server: OpenAIServer) -> None:
-    one, other, again = (open_local(f"mlflow:Correctness?model=openai:/{name}").declared for name in ("m", "n", "m"))
+    one, other, again = (open_scorer(f"mlflow:Correctness?model=openai:/{name}").declared for name in ("m", "n", "m"))
     assert one == again
     assert one[0].digest != other[0].digest
     assert one[0].binary
@@ -351,5 +351,5 @@ def test_without_a_key_nothing_is_asked(own_scorers: str, place: str, monkeypatc
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("MLFLOW_GENAI_JUDGE_DEFAULT_MODEL", raising=False)
     with pytest.raises(UsageError, match="only with an API key; set OPENAI_API_KEY"):
-        open_local(f"mlflow:{place.format(own_scorers=own_scorers)}")
-    assert open_local("mlflow:Safety?model=anthropic:/m").declared[0].name == "safety"
+        open_scorer(f"mlflow:{place.format(own_scorers=own_scorers)}")
+    assert open_scorer("mlflow:Safety?model=anthropic:/m").declared[0].name == "safety"

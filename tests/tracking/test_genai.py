@@ -12,7 +12,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.judges.open_scores import open_local
+from evaltrack.judges.open_scores import open_scorer
 from evaltrack.records import Question, Response, Source
 from evaltrack.tracking.genai import LIBRARIES
 
@@ -26,7 +26,7 @@ def needs(library: str) -> pytest.MarkDecorator:
 
 def value(spec: str, answer: str, question: Question = QUESTION, **fields: Any) -> float | str:
     """What a score came to, or why it did not."""
-    scorer = open_local(spec)
+    scorer = open_scorer(spec)
     made = asyncio.run(scorer(question, Response(answer=answer, **fields)))  # type: ignore[arg-type]
     (name,) = [score.name for score in scorer.declared]
     return made.values[name] if name in made.values else made.reasons[name]
@@ -71,10 +71,10 @@ def test_a_metric_is_a_score_of_a_run(library: str, tmp_path: Path, store_uri: s
 @pytest.mark.parametrize("library", [pytest.param(each, marks=needs(each)) for each in LIBRARIES])
 def test_a_metric_that_there_is_not(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"Unknown .*metric: 'Nothing'"):
-        open_local(f"mlflow:{library}.Nothing")
+        open_scorer(f"mlflow:{library}.Nothing")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(UsageError, match="OPENAI_API_KEY"):
-        open_local(f"mlflow:{library}.Faithfulness?model=openai:/m")
+        open_scorer(f"mlflow:{library}.Faithfulness?model=openai:/m")
     assert all(os.environ[name] == value for name, value in LIBRARIES[library].items())
 
 
@@ -83,7 +83,7 @@ def test_a_library_that_is_not_installed(library: str) -> None:
     if find_spec(library):
         pytest.skip(f"{library} is installed")
     with pytest.raises(UsageError, match=f"needs {library}: .*; pip install {library}"):
-        open_local(f"mlflow:{library}.ExactMatch")
+        open_scorer(f"mlflow:{library}.ExactMatch")
 
 
 @needs("ragas")
