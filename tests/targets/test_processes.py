@@ -115,18 +115,20 @@ def test_a_process_that_ends_once_costs_no_row(write: Write, tmp_path: Path, wor
 
 
 @pytest.mark.parametrize("kept", ["[]", "KEPT"])
-def test_one_that_fills_the_memory_costs_one_of_eight_rows(write: Write, kept: str) -> None:
+def test_one_that_fills_the_memory_costs_one_of_eight_rows(write: Write, tmp_path: Path, kept: str) -> None:
     module = write(
         f"""
-        import time
+        import pathlib, time
 
         KEPT = []
 
         def ask(question):
-            pieces = {kept}
+            pieces, once = {kept}, pathlib.Path({str(tmp_path / "once")!r})
+            if question == "bad":
+                once.touch()
             while question == "bad":
                 pieces.append("x" * 10_000_000)
-            time.sleep(1)
+            time.sleep(0 if once.exists() else 2)
             largest = "x" * 5_000_000
             return ["a"]
         """
