@@ -224,7 +224,9 @@ def _of_scores(row: StoredRow) -> Iterator[dict[str, Any]]:
             yield {"judge": shown(name, 80), "said": shown(text, SAID)}
 
 
-SCORES_SHOWN = tuple(score for score in SCORES if not score.binary and score.name not in (*PARTS, *DIMENSIONS, "judge_spread"))
+SCORES_SHOWN = tuple(
+    score for score in SCORES if not score.binary and score.name not in (*PARTS, *DIMENSIONS, "judge_spread")
+)
 """Scores that are not yes or no, and not a part of the verdict."""
 
 
