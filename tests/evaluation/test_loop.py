@@ -46,18 +46,6 @@ def rows(asked: list[Question], target: Target, **settings: Any) -> list[Row]:
     return found
 
 
-def test_the_target_gets_the_question_and_k() -> None:
-    calls: list[tuple[Question, int]] = []
-
-    async def target(question: Question, k: int, /) -> Response:
-        calls.append((question, k))
-        return FOUND
-
-    asked = questions(4)
-    rows(asked, target, rules=Rules(7), concurrency=2)
-    assert calls == [(question, 7) for question in asked]
-
-
 @pytest.mark.parametrize("concurrency", [1, 3, 16])
 def test_no_worker_starves_the_others(concurrency: int) -> None:
     found = rows(questions(400), instant, concurrency=concurrency)
@@ -254,12 +242,10 @@ class Notebook:
 
     def __init__(self, known: Iterable[Row] = (), *, full_after: int | None = None) -> None:
         self.known = {(row.question.id, row.trial): row for row in known}
-        self.asked_for: list[tuple[str, int]] = []
         self.kept: list[Row] = []
         self._full_after = full_after
 
     def recall(self, question: Question, trial: int, /) -> Row | None:
-        self.asked_for.append((question.id, trial))
         return self.known.get((question.id, trial))
 
     def keep(self, rows: Sequence[Row], /) -> None:
@@ -297,25 +283,6 @@ def test_what_is_new_is_kept_before_it_is_given(concurrency: int) -> None:
 
     finish(work)
     assert sorted((row.position, row.trial or 0) for row in memory.kept) == list(product(range(60), (1, 2)))
-
-
-@pytest.mark.parametrize("concurrency", [1, 4, 16])
-def test_rows_that_finish_together_are_kept_together(concurrency: int) -> None:
-    groups: list[int] = []
-    begun: list[int] = []
-
-    class Groups(Notebook):
-        def keep(self, rows: Sequence[Row], /) -> None:
-            super().keep(rows)
-            groups.append(len(rows))
-
-    async def instantly(_question: Question, _k: int, /) -> Response:
-        begun.append(1)
-        assert len(begun) - sum(groups) <= concurrency
-        return FOUND
-
-    rows(questions(64), instantly, memory=Groups(), concurrency=concurrency)
-    assert groups == [concurrency] * (64 // concurrency)
 
 
 @pytest.mark.parametrize("full_after", [0, 3])

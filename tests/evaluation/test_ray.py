@@ -295,16 +295,10 @@ def test_what_cannot_hold_on_ray_is_refused(settings: dict[str, Any], words: str
     assert words in said
 
 
-def test_all_of_it_is_said_in_one_error() -> None:
+def test_all_problems_a_missing_package_and_settings_of_ray_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(refusal(engine="ray", in_process=True, workers=2).splitlines()) == 2
-
-
-def test_a_missing_package_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaltrack.evaluation.plan.find_spec", lambda _: None)
     assert "pip install 'ray>=2.40', here and on workers" in refusal(engine="ray")
-
-
-def test_settings_of_ray_want_it() -> None:
     assert refusal(engine_address="auto", engine_workers=2).startswith("`engine_address=auto`, `engine_workers=2`: ")
     check_engine(EvaluationConfig.of(), "python:m:f", {})
 

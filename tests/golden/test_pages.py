@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -105,14 +104,6 @@ def test_each_chunk_begins_with_the_last_words_of_the_one_before(how: str, parts
     assert [chunk.text for chunk in chunks(how, Section("", "a b c d e"))] == parts
     assert [chunk.text for chunk in chunks("words:9:8", Section("", "a b"))] == ["a b"]
     assert chunks("words:9:8", Section("", "")) == []
-
-
-def test_each_word_is_in_as_many_chunks_as_it_should_be() -> None:
-    words = [str(number) for number in range(1000)]
-    parts = [chunk.text.split() for chunk in chunks("words:70:20", Section("", " ".join(words)))]
-    assert {len(part) for part in parts[:-1]} == {70}
-    assert parts[0] + [word for part in parts[1:] for word in part[20:]] == words
-    assert all(one[-20:] == two[:20] for one, two in pairwise(parts))
 
 
 FORMS = "heading, words:SIZE or words:SIZE:OVERLAP, such as words:200:40"
