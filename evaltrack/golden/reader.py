@@ -182,6 +182,9 @@ def _part_of(whole: GoldenSet, selection: Selection, sampled: frozenset[str] | N
 
 def _check_file(path: Path) -> None:
     check_file(path, "name a golden set, or begin one with: evaltrack init", Guide.GOLDEN_FILE)
+    with path.open("rb") as file:
+        if words := other_encoding(file.read(2)):
+            raise GoldenError([f"{path}: {words}"])
     try:
         path.name.encode()
     except UnicodeEncodeError:  # its questions have its name as their domain
@@ -189,9 +192,6 @@ def _check_file(path: Path) -> None:
     if path.suffix not in (".jsonl", ".json"):
         why = f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"
         raise GoldenError([why], guide=Guide.GOLDEN_FILE)
-    with path.open("rb") as file:
-        if words := other_encoding(file.read(2)):
-            raise GoldenError([f"{path}: {words}"])
 
 
 def _questions(

@@ -252,7 +252,7 @@ def test_a_long_answer_costs_others_no_time() -> None:
 
     (row,) = rows(PlainTarget(long), several(1), redactor=Noting(()), count=count)
     assert row.failure is None
-    assert threads == ["evaltrack-aside"] * 2
+    assert threads == ["evaltrack-target"] * 2
 
 
 def test_workers_share_the_questions(written: Write) -> None:

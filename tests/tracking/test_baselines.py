@@ -196,7 +196,7 @@ def test_a_run_of_others_or_one_that_goes_on_is_not_compared(store_uri: str, run
     with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):
         compare_runs(client.create_run("0").info.run_id, base, tracking_uri=store_uri)
     client.update_run(runs["worse"].run_id, status="RUNNING")
-    with pytest.raises(InconclusiveError, match="is still RUNNING; compare when it has ended"):
+    with pytest.raises(InconclusiveError, match="is still RUNNING; wait until it has ended"):
         compare_runs(runs["worse"].run_id, base, tracking_uri=store_uri)
 
 
