@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from evaltrack.errors import GoldenError, Guide
-from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed, refuse_repeats, spread_kind
+from evaltrack.records.json_text import InvalidJsonError, kind_of, no_repeats, parsed, spread_kind
 from evaltrack.system.files import locked_folder, replace_file
 
 MAX_QUESTION_BYTES = 1 << 20
@@ -135,7 +135,7 @@ def _parse(raw: bytes, *, repeats: bool = True) -> Any:
     try:
         value = parsed(raw)
         if not repeats:
-            refuse_repeats(raw, value)
+            no_repeats(raw)
     except InvalidJsonError as error:
         return error
     return value

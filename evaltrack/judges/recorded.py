@@ -21,7 +21,7 @@ from evaltrack.judges.strict import read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.finding_words import finding_words, strangers_note, take_id
-from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
+from evaltrack.records.json_text import kind_of, no_repeats, other_encoding, parsed, spread_kind
 from evaltrack.records.stored_row import text_digest
 from evaltrack.system.files import content_digest
 
@@ -137,7 +137,7 @@ def _judged(raw: bytes) -> tuple[str, str | None, Verdict]:
     value = parsed(raw)
     if not isinstance(value, dict):
         raise _BadLineError(f"is {kind_of(value)}; a verdict is a JSON object")
-    refuse_repeats(raw, value)
+    no_repeats(raw)
     key = take_id(value, "judged")
     for name in NOT_IN_FILES:
         if name in value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -43,9 +43,6 @@ MAX_DEPTH = 100
 
 GZIP = b"\x1f\x8b"
 """The first bytes of a file that gzip compressed."""
-
-KEY_ENDS = re.compile(rb':(?<=["\s]:)')
-"""A pattern for the end of each key. Texts may match it too."""
 
 
 def finite_json(data: Any) -> str:
@@ -144,61 +141,21 @@ def _words(message: str, *, is_line: bool) -> str:
     return f"is not JSON: {what} at {here}; {cure}{' on the same line' if ends_early else ''}"
 
 
-def refuse_repeats(raw: bytes, value: object) -> None:
-    """Refuse JSON with a key that occurs twice in one object, because either value could be meant.
-
-    `value` was read from `raw`. Its keys are counted: only a text that may hold more is read a second time.
-
-    Raises:
-        InvalidJsonError: a key is repeated.
-    """
-    if may_repeat(raw, num_keys(value)):
-        no_repeats(raw)
-
-
-def may_repeat(raw: bytes, keys: int) -> bool:
-    """Return True if a text may hold more keys than were read from it."""
-    return raw.count(b":") != keys and len(KEY_ENDS.findall(raw)) != keys
-
-
-def num_keys(value: object) -> int:
-    """Return the number of keys of all objects in a JSON value."""
-    if isinstance(value, dict):
-        return len(value) + sum(num_keys(each) for each in value.values() if isinstance(each, dict | list))
-    return sum(num_keys(each) for each in value if isinstance(each, dict | list)) if isinstance(value, list) else 0
-
-
 def no_repeats(text: str | bytes) -> None:
-    """Refuse JSON with a key that occurs twice in one object.
+    """Refuse JSON with a key that occurs twice in one object, because either value could be meant.
 
     Raises:
         InvalidJsonError: a key is repeated; the message names it.
     """
-    repeats = Repeats()
-    json.loads(text, object_pairs_hook=repeats)
-    if error := repeats.take():
-        raise error
+    json.loads(text, object_pairs_hook=_fields)
 
 
-class Repeats:
-    """A hook that makes objects of pairs and notes the first repeated key."""
-
-    def __init__(self) -> None:
-        self._error: InvalidJsonError | None = None
-
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return the object of these names and values. The last value of a repeated name counts."""
-        fields: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in fields and self._error is None:
-                self._error = InvalidJsonError(f"`{name[:80]}` is given twice; keep one of them")
-            fields[name] = value
-        return fields
-
-    def take(self) -> InvalidJsonError | None:
-        """Return the noted error, if any, and forget it."""
-        error, self._error = self._error, None
-        return error
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise InvalidJsonError(f"`{name[:80]}` is given twice; keep one of them")
+    return fields
 
 
 def too_deep(value: object, depth: int = 0) -> bool:

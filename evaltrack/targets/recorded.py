@@ -34,10 +34,10 @@ from evaltrack.records.json_text import (
     InvalidJsonError,
     from_program,
     kind_of,
+    no_repeats,
     open_kind,
     other_encoding,
     parsed,
-    refuse_repeats,
 )
 from evaltrack.system.files import content_digest
 from evaltrack.targets import no_more_settings
@@ -129,7 +129,7 @@ def _value(raw: bytes) -> Any:
     """Return the JSON value of a line, or (not raised) the error that says why it has none."""
     try:
         value = parsed(raw, read=from_program)
-        refuse_repeats(raw, value)
+        no_repeats(raw)
     except InvalidJsonError as error:
         return error
     return value
