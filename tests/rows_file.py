@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaltrack.records import Turn, Verdict
-from evaltrack.records.stored_row import StoredRow, StoredSource, compared_columns
-from evaltrack.tracking.rows import columns_of, file_schema
+from evaltrack.records.stored_row import StoredRow, StoredSource
+from evaltrack.tracking.rows import file_columns, file_schema
 
 SOURCES = (
     StoredSource(chunk_id="a", title="A", url="http://x", score=0.5, text="of a", text_digest="1" * 16, finds=("p",)),
@@ -53,6 +53,6 @@ def _sound(row: StoredRow, position: int) -> StoredRow:
 
 
 def written(rows: list[StoredRow], path: Path, own: tuple[str, ...] = ()) -> Path:
-    table = pa.Table.from_pylist([columns_of(row) | compared_columns(row) for row in rows], file_schema(own))
+    table = pa.Table.from_pylist(list(map(file_columns, rows)), file_schema(own))
     pq.write_table(table, path, compression="zstd")
     return path

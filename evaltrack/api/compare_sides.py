@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.compare.pairing import ALWAYS, GROUP_METRICS, LIGHT_COLUMNS, SECONDS, Side, numbers, side_frame
 from evaltrack.errors import Guide, TrackingError, UsageError, listed, printable
@@ -23,20 +23,19 @@ from evaltrack.records.amount import count
 from evaltrack.records.base import Count
 from evaltrack.records.row import Tally
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import PRINTS, StoredRow, compared_columns
+from evaltrack.records.stored_row import PRINTS, StoredRow
 from evaltrack.report.run_json import RUN_SCHEMA
 from evaltrack.tracking.reader import fetch_rows
 from evaltrack.tracking.rows import (
-    OBJECTS,
     DamagedError,
-    check_values,
-    columns_of,
+    columns_with,
     damaged,
+    file_columns,
     file_schema,
     rows_of_run,
-    schema,
+    value_problem,
 )
-from evaltrack.tracking.rows_reader import check_rows, read_groups, slim_rows, stored_rows
+from evaltrack.tracking.rows_reader import check_rows, check_values, read_groups, slim_rows, stored_rows
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.tags import TRIALS
 
@@ -113,18 +112,22 @@ def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
 
 
 def side_of_rows(info: Run, rows: Sequence[StoredRow]) -> Side:
-    """Return rows in memory as one side."""
+    """Return rows in memory as one side.
+
+    Raises:
+        DamagedError: they hold values that no evaluation can hold.
+    """
     import pyarrow as pa
 
     by_id = {row.id: row for row in rows}
     own = tuple(score.name for score in own_scores_of(info.signature))
-    columns = [columns_of(row) | compared_columns(row) for row in rows]
-    table = pa.Table.from_pylist(columns, schema=file_schema(own)).select([*LIGHT_COLUMNS, *own])
+    table = pa.Table.from_pylist(list(map(file_columns, rows)), schema=file_schema(own))
+    check_values(table, own)
 
     def rows_of(ids: Collection[str], with_texts: bool) -> Mapping[str, StoredRow]:
         return {key: by_id[key] if with_texts else by_id[key].without_texts() for key in ids if key in by_id}
 
-    return Side(info, side_frame([table]), rows_of)
+    return Side(info, side_frame([table.select([*LIGHT_COLUMNS, *own])]), rows_of)
 
 
 # A saved `evaltrack run --output json` gets the same checks as the rows of a run
@@ -168,6 +171,8 @@ def side_of_file(path: Path) -> Side:
         raise UsageError(f"{path}: {problem}", guide=Guide.BASELINE) from None
     except DamagedError as error:
         raise UsageError(f"{path}: is damaged: {error}; save it again") from None
+    except ValidationError as error:
+        raise UsageError(f"{path}: is damaged or of another version: {value_problem(error)}; save it again") from None
     except RecursionError:
         raise UsageError(f"{path}: is damaged: it is nested too deep") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as error:
@@ -193,22 +198,20 @@ def _object_in(path: Path) -> dict[str, Any]:
 
 def _side(name: str, saved: _Saved) -> Side:
     """Return a saved run as one side, after a check of its status, number of rows, names of scores and means."""
-    import pyarrow as pa
-
     if saved.status != "FINISHED":
         raise DamagedError(f"its run is {saved.status}, and only a FINISHED one is a baseline")
     totals, signature = saved.totals, saved.signature
     num_questions = len(saved.rows) if totals.num_questions is None else totals.num_questions
     if len(saved.rows) != num_questions:
         raise DamagedError(f"it holds {len(saved.rows):,} rows, but states {num_questions:,} questions")
-    own = signature.own_names
+    own, names = signature.own_names, {column.name for column in columns_with()}
     for score in own:
-        if own.count(score) > 1 or score in schema().names:
+        if own.count(score) > 1 or score in names:
             raise DamagedError(f"it declares a score `{score}`, which is a name of another column")
-    columns = [_pack(row, own) for row in saved.rows]
-    table = pa.Table.from_pylist(columns, schema=schema(own))
-    check_values(table)
-    stored = [StoredRow.of(each, own) for each in columns]
+    if not all(isinstance(row.get("id"), str) for row in saved.rows):
+        raise TypeError("`rows` is not a list of objects with an `id`")
+    names |= {*own}
+    stored = [StoredRow.of({name: row[name] for name in row if name in names}, own) for row in saved.rows]
     info = Run(
         "",
         name,
@@ -217,19 +220,11 @@ def _side(name: str, saved: _Saved) -> Side:
         num_errors=totals.num_errors,
         settings=saved.settings,
     )
-    _check_rows(stored, info)
     side = side_of_rows(info, stored)
+    _check_rows(stored, info)
     if metric := other_mean(side.frame, saved.metrics):
         raise DamagedError(f"the mean of its rows is not its {metric}")
     return side
-
-
-def _pack(row: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
-    """Return a saved row in the form of the table, with objects as JSON text."""
-    if not isinstance(row.get("id"), str):
-        raise TypeError("`rows` is not a list of objects with an `id`")
-    objects = {name: json.dumps(row[name]) if row.get(name) else None for name in OBJECTS}
-    return {name: row.get(name) for name in schema(own).names} | objects
 
 
 def _check_rows(rows: Sequence[StoredRow], run: Run) -> None:
@@ -252,7 +247,7 @@ def _passed(row: StoredRow, run: Run) -> bool | None:
     """Return True if a row passes by its scores or trials; None if something was not measured."""
     if row.trials is not None:
         return Tally(trials=int(run.settings["trials"]), measured=row.trials, passed=row.passes or 0).majority
-    if row.error or NO_OVERALL in (row.unmeasured or ""):
+    if row.error or NO_OVERALL in row.unmeasured.values():
         return None
     empty = row.answer is not None and not row.answer.strip()
     return passes(row.scores, run.signature.pass_threshold, negative=row.negative, empty=empty)

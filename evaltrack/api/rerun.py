@@ -172,7 +172,7 @@ def _content(row: StoredRow | None, *, judged: bool) -> object:
     """Return the values that must agree for two rows to have the same content; the answer only if it is judged."""
     if row is None:
         return None
-    return row.retrieval_digest, row.error, row.declined, row.answer if judged else None
+    return row.scored_names, row.error, row.declined, row.answer if judged else None
 
 
 def _scores(row: StoredRow) -> object:

@@ -126,8 +126,8 @@ class Change:
     @property
     def same_retrieval(self) -> bool | None:
         """True if both sides scored the same ranked sources; None if that is not known."""
-        digests = [row.retrieval_digest for row in (self.before, self.after) if row is not None]
-        return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
+        names = [row.scored_names for row in (self.before, self.after) if row is not None]
+        return names[0] == names[1] if len(names) == 2 and None not in names else None
 
 
 @dataclass(frozen=True, kw_only=True)

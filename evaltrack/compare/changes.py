@@ -37,7 +37,7 @@ MAX_TRIALS = 20_000
 """Trials that are read of one side."""
 
 OF_TRIAL = (
-    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts"),
+    *("answer", "abstained", "error", "sources", "tool_calls", "verdicts"),
     *Reasoned.model_fields,
 )
 """The columns of a row that show one of its trials."""

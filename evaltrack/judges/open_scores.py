@@ -59,7 +59,7 @@ from evaltrack.targets.processes import Order, Pool, ResponseCall
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
 from evaltrack.tracking.genai import LIBRARIES, GenaiJudge, LibraryMetric, open_builtin_scorer
-from evaltrack.tracking.rows import COLUMNS
+from evaltrack.tracking.rows import columns_with
 
 
 def open_scorers(
@@ -147,7 +147,7 @@ def _taken() -> set[str]:
     shown = ("result", "retrieved", "reasoning", "status", "run_id", "num_expected", "combined_score_best")
     totals = {*Summary(1).totals, *Ledger().totals}
     ours = (*SCORES, *LATENCIES)
-    return {*(s.name for s in ours), *(s.metric for s in ours), *(c.name for c in COLUMNS), *totals, *shown}
+    return {*(s.name for s in ours), *(s.metric for s in ours), *(c.name for c in columns_with()), *totals, *shown}
 
 
 CHOICES = (

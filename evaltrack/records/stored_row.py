@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from sys import float_info
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from evaltrack.errors import TrackingError
 from evaltrack.records.base import Record
 from evaltrack.records.question import EXPECTATIONS, Difficulty, Question, Turn, title_key
 from evaltrack.records.response import Response, Source, Usage
 from evaltrack.records.row import FailureKind, Row
-from evaltrack.records.verdict import ANSWER_GRADES, Mode, Observed, Verdict
+from evaltrack.records.verdict import ANSWER_GRADES, Mode, Verdict
 
 SOURCE_TEXT_LIMIT = 4000
 """Characters stored of the text of each of the first k sources. `text_digest` covers all of every text."""
@@ -28,15 +26,10 @@ TEXT_LIMIT = 200_000
 LARGEST_COUNT = 1 << 60
 """The largest count, and the largest time in seconds."""
 
-LARGEST_NUMBER = float_info.max
-"""The largest finite number."""
-
 USAGE_PARTS = tuple(Usage.model_fields)
 
-Text = TypeVar("Text")
 AnyRecord = TypeVar("AnyRecord", bound=Record)
-Many = Annotated[tuple[Text, ...], BeforeValidator(lambda values: values or ())]
-"""A list. Null in a table is an empty list."""
+Amount = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,34 +43,10 @@ class StoredSource:
     chunk_id: str | None = None
     title: str | None = None
     url: str | None = None
-    score: Annotated[float, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)] | None = None
+    score: Annotated[float, Field(allow_inf_nan=False)] | None = None
     text: str | None = None
     text_digest: str | None = None
-    finds: Many[str] = ()
-
-
-VERDICT_FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined", "cached")
-"""The fields of a verdict that a table holds unchanged."""
-
-
-def verdict_columns(verdict: Verdict) -> dict[str, Any]:
-    """Return the verdict as its table holds it: `observed` is a JSON text, and each count of its usage is a field."""
-    observed = verdict.observed.model_dump_json() if verdict.observed else None
-    return {**_parts(verdict, *VERDICT_FIELDS), "observed": observed, **_parts(verdict.usage, *USAGE_PARTS)}
-
-
-def _verdict_fields(columns: object) -> object:
-    """Return the fields of the verdict with these columns."""
-    if not isinstance(columns, Mapping):
-        return columns
-    known = {name: columns[name] for name in VERDICT_FIELDS if name in columns}
-    usage: dict[str, Any] = {name: columns.get(name) for name in USAGE_PARTS}
-    observed = columns.get("observed")
-    has_usage = usage["prompt_tokens"] is not None and usage["completion_tokens"] is not None
-    return known | {
-        "observed": Observed.model_validate_json(observed) if observed else None,
-        "usage": Usage.model_construct(**usage) if has_usage else None,  # a sum may exceed what one call reports
-    }
+    finds: tuple[str, ...] = ()
 
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
@@ -95,10 +64,10 @@ class StoredRow:
 
     `scores` holds the measured values by the names of scores; in a table each score is a column. A column that was not
     read has its default. `expected` is None if no sources are expected, and empty if the target should decline. It
-    names passages if `by_passage`, titles if `by_title`, else chunk ids. `unmeasured` and `score_reasoning` are JSON
-    objects from names of scores to texts. `trials` counts the measured trials that the row merges, `passes` those that
-    passed. `history` holds the turns before the question. `trace_id` and `root_span_id` are from the target's own trace
-    in MLflow.
+    names passages if `by_passage`, titles if `by_title`, else chunk ids. `unmeasured` and `score_reasoning` hold texts
+    by the names of scores. `trials` counts the measured trials that the row merges, `passes` those that passed.
+    `history` holds the turns before the question. `trace_id` and `root_span_id` are from the target's own trace in
+    MLflow.
     """
 
     id: str
@@ -111,38 +80,38 @@ class StoredRow:
     passed: bool | None = None
     error: str | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
-    unmeasured: str | None = None
-    score_reasoning: str | None = None
+    unmeasured: Mapping[str, str] = field(default_factory=dict)
+    score_reasoning: Mapping[str, str] = field(default_factory=dict)
     expected: tuple[str, ...] | None = None
     by_title: bool = False
     by_passage: bool | None = None
     sources: tuple[StoredSource, ...] | None = None
     abstained: bool | None = None
     model: str | None = None
-    retrieval_digest: str | None = None
-    duplicates: int = 0
+    k: Amount = 0
+    duplicates: Amount = 0
     tool_calls: tuple[str, ...] | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    prompt_tokens: Amount | None = None
+    completion_tokens: Amount | None = None
+    cached_tokens: Amount | None = None
+    reasoning_tokens: Amount | None = None
     tokens_known: Literal["reported", "counted", "estimated"] | None = None
     tier: Annotated[int, Field(ge=0, le=3)] | None = None
     claimed_band: Annotated[int, Field(ge=1, le=4)] | None = None
     earned_band: Annotated[int, Field(ge=0, le=4)] | None = None
-    coupling_gap: int | None = None
-    penalty: int | None = None
-    hard_fails: Many[str] = ()
+    coupling_gap: Amount | None = None
+    penalty: Amount | None = None
+    hard_fails: tuple[str, ...] = ()
     mode: Mode | None = None
-    verdicts: Many[Annotated[Verdict, BeforeValidator(_verdict_fields)]] = ()
-    seconds: float = 0.0
+    verdicts: tuple[Verdict, ...] = ()
+    seconds: Annotated[float, Field(ge=0, le=LARGEST_COUNT)] = 0.0
     started_at: Annotated[float, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)] = 0.0
     digest: str = ""
-    position: int = 0
-    trial: int | None = None
-    trials: int | None = None
-    passes: int | None = None
-    history: Many[Turn] = ()
+    position: Amount = 0
+    trial: Amount | None = None
+    trials: Amount | None = None
+    passes: Amount | None = None
+    history: tuple[Turn, ...] = ()
     traceback: str | None = None
     trace_id: str | None = None
     root_span_id: str | None = None
@@ -150,13 +119,14 @@ class StoredRow:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], own: tuple[str, ...] = ()) -> StoredRow:
-        """Return the row of these columns. Columns that are no fields are scores, and missing ones have defaults.
+        """Return the row of these columns. Columns that are no fields are scores. Null and missing ones have defaults.
 
         Raises:
             ValidationError: evaltrack does not write such a value.
         """
-        scores = {name: value for name, value in columns.items() if name not in FIELDS and value is not None}
-        return _adapter().validate_python({**columns, "scores": scores, "own": own})
+        held = {name: value for name, value in columns.items() if value is not None}
+        scores = {name: value for name, value in held.items() if name not in FIELDS}
+        return adapter().validate_python({**held, "scores": scores, "own": own}, extra="ignore")
 
     @property
     def outcome(self) -> RowOutcome:
@@ -182,6 +152,11 @@ class StoredRow:
     def negative(self) -> bool:
         """True if the target should decline."""
         return self.expected == ()
+
+    @property
+    def scored_names(self) -> list[tuple[str | None, str | None]] | None:
+        """The ids and titles of the first k sources, which are scored; None if the target does not retrieve."""
+        return None if self.sources is None else [(each.chunk_id, each.title) for each in self.sources[: self.k]]
 
     @property
     def expected_field(self) -> str:
@@ -233,7 +208,8 @@ FIELDS = frozenset(each.name for each in fields(StoredRow)) - {"scores", "own"}
 
 
 @cache
-def _adapter() -> TypeAdapter[StoredRow]:
+def adapter() -> TypeAdapter[StoredRow]:
+    """Return the validator and serializer of rows."""
     return TypeAdapter(StoredRow)
 
 
@@ -251,7 +227,6 @@ def stored_row(row: Row, k: int, own: tuple[str, ...] = ()) -> StoredRow:
     question, response, failure, reasoned = row.question, row.response, row.failure, row.reasoned
     expected, trace = row.expected, row.trace
     by_passage = question.expected_passages is not None and expected == question.expected
-    reasonings = {name: verdict.reasoning for name, verdict in row.score_verdicts.items()}
     return StoredRow(
         **_parts(question, *QUESTION_FIELDS, "digest"),
         **_parts(row, "passed", "duplicates", "seconds", "started_at", "position", "trial"),
@@ -260,13 +235,13 @@ def stored_row(row: Row, k: int, own: tuple[str, ...] = ()) -> StoredRow:
         answer=_cut(response.answer) if response else None,
         error=str(failure) if failure else None,
         scores=dict(row.scores),
-        unmeasured=json.dumps(dict(row.unmeasured)) if row.unmeasured else None,
-        score_reasoning=json.dumps(reasonings) if reasonings else None,
+        unmeasured=dict(row.unmeasured),
+        score_reasoning={name: verdict.reasoning for name, verdict in row.score_verdicts.items()},
         expected=expected,
         by_title=question.by_title and not by_passage,
         by_passage=by_passage,
         sources=_stored_sources(row, k),
-        retrieval_digest=_retrieval_digest(response, k),
+        k=k,
         tool_calls=tuple(call.name for call in response.tool_calls) if response else None,
         tokens_known=getattr(row.tokens, "known", None),
         **(reasoned.model_dump() if reasoned else {}),
@@ -303,13 +278,6 @@ def _stored_sources(row: Row, k: int) -> tuple[StoredSource, ...] | None:
         )
         for place, (source, finds) in enumerate(zip(sources, row.finds or ((),) * len(sources), strict=True))
     )
-
-
-def _retrieval_digest(response: Response | None, k: int) -> str | None:
-    """Return a digest of the scored list: the same for the same sources in the same order."""
-    if response is None or response.sources is None:
-        return None
-    return text_digest(json.dumps([(each.chunk_id, each.title) for each in response.sources[:k]], ensure_ascii=False))
 
 
 PRINTS = ("answer_print", "sources_print", "texts_print", "verdict_print")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ from evaltrack.report.schemas.run import (
     RunAim,
     SummaryForm,
 )
-from evaltrack.tracking.rows import OBJECTS
 
 RUN_SCHEMA = "evaltrack.run/1"
 
@@ -46,22 +44,10 @@ def run_json(result: RunResult) -> Iterator[str]:
     head = json.dumps({**run_summary(result), "aims": aims}, ensure_ascii=False, allow_nan=False)
     yield json_without_commands(head[:-1]) + ', "rows": ['
     rows, break_before = iter(result.read_table()), "\n"
-    while texts := [finite_json(machine_row(row)) for row in islice(rows, AT_ONCE)]:
+    while texts := [finite_json(row) for row in islice(rows, AT_ONCE)]:
         yield break_before + json_without_commands(",\n".join(texts))
         break_before = ",\n"
     yield "]}\n"
-
-
-def machine_row(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the row with the reasons and the reasoning of scores as objects."""
-    return columns | {name: _object_of(columns[name]) for name in OBJECTS}
-
-
-@lru_cache(maxsize=100)
-def _object_of(text: str | None) -> dict[str, str]:
-    """Parse the text. Results are cached: most rows hold the same few reasons."""
-    objects: dict[str, str] = json.loads(text) if text else {}
-    return objects
 
 
 MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)

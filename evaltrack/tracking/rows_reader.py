@@ -6,7 +6,6 @@ texts as dictionaries (a repeated text is held once). It is measured before it i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,26 +13,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from evaltrack.records.amount import count
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.records.verdict import MOST_SCORES, NAME_PATTERN
 from evaltrack.system.parquet import claimed_sizes, decoded_size, read_metadata, text_columns
 from evaltrack.tracking.rows import (
-    COLUMNS,
+    COMPARED,
     GROUP_BYTES,
-    OWN_KEY,
     ROWS_VERSION,
-    SOURCE_FIELDS,
     VERSION_KEY,
+    Column,
     DamagedError,
-    check_values,
+    columns_of,
+    columns_with,
     damaged,
     file_schema,
     id_words,
-    names_to_read,
+    json_names,
     newer,
-    schema,
+    value_problem,
 )
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ MAX_ROWS = 20_000_000
 GROUP_ROWS = 50_000
 """The most rows of one row group. The writer's have 2,000."""
 
-GROUP_VALUES = 5_000_000
-"""The most values of one column in one row group, including those in lists."""
 
 LIMIT = 4 * GROUP_BYTES
 """The most bytes of one row group, by its metadata and when read."""
@@ -89,28 +87,31 @@ class RowsFile:
         self._file.close()
 
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the row groups, with those of `columns` that the file has. Single fields of objects can be named."""
+        """Yield the row groups, with those of `columns` that the file has."""
         for number in range(len(self._groups)):
             yield self.group(number, columns)
         if not self._groups:
-            fields, names = schema(self.own), {column.partition(".")[0] for column in columns or self.names}
-            yield fields.empty_table().select([name for name in fields.names if name in names & set(self.names)])
+            yield file_schema(self.own).empty_table().select(self._known(columns))
+
+    def _known(self, columns: Sequence[str] | None) -> list[str]:
+        every = [column.name for column in columns_with(self.own)]
+        return [name for name in columns or every if name in self.names]
 
     def group(self, number: int, columns: Sequence[str] | None = None) -> pa.Table:
         """Return one row group, checked."""
         import pyarrow as pa
 
-        names = [name for name in columns or schema(self.own).names if name.partition(".")[0] in self.names]
+        names = self._known(columns)
         with _file_errors(self._path):
             self._check_size(number, names)
             table = self._file.read_row_group(number, columns=names, use_threads=False)
             size = sum(decoded_size(chunk) for column in table.columns for chunk in column.chunks)
             if size > LIMIT:
                 raise DamagedError(f"{table.num_rows:,} of its rows hold {count(size, 'byte')}")
-            table = table.cast(pa.schema({field.name: _decoded(field.type) for field in table.schema}))
+            table = table.cast(pa.schema([file_schema(self.own).field(name) for name in table.column_names]))
             table.validate(full=True)  # finds texts that are not UTF-8
             try:
-                check_values(table)
+                check_values(table, self.own)
             except DamagedError:
                 if "id" not in names:  # the error names rows by id
                     self.group(number, [*names, "id"])
@@ -121,7 +122,7 @@ class RowsFile:
         group = self._groups[number]
         sizes = claimed_sizes(group, tuple(names))
         size, values = sum(size for size, _ in sizes), max((values for _, values in sizes), default=0)
-        if size > LIMIT or values > GROUP_VALUES:
+        if size > LIMIT or values > GROUP_ROWS:
             raise DamagedError(
                 f"{group.num_rows:,} of its rows claim {count(size, 'byte')} and {count(values, 'value')}"
             )
@@ -137,28 +138,16 @@ def _file_errors(path: Path) -> Iterator[None]:
     except DamagedError as error:
         raise damaged(path.name, str(error)) from None
     except ValidationError as error:
-        place = ".".join(map(str, error.errors()[0]["loc"]))
-        raise damaged(path.name, f"column `{place}` holds an empty value") from None
+        raise damaged(path.name, value_problem(error)) from None
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise damaged(path.name, type(error).__name__) from None
 
 
-def _decoded(kind: pa.DataType) -> pa.DataType:
+def _check_schema(path: Path, actual: pa.Schema) -> tuple[str, ...]:
+    """Check version and types, and return the names of the user's own scores. Other unknown columns are ignored."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(kind):
-        return kind.value_type
-    if pa.types.is_list(kind):
-        return pa.list_(_decoded(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct({field.name: _decoded(field.type) for field in kind})
-    return kind
-
-
-def _check_schema(path: Path, actual: pa.Schema) -> tuple[str, ...]:
-    """Check version and types, and return the names of the user's own scores. Unknown columns are ignored."""
-    metadata = actual.metadata or {}
-    version = metadata.get(VERSION_KEY.encode(), b"1")
+    version = (actual.metadata or {}).get(VERSION_KEY.encode(), b"1")
     if not version.isdigit() or len(version) > 9:
         raise DamagedError(f"its metadata `{VERSION_KEY}` holds no version")
     if int(version) > ROWS_VERSION:
@@ -167,48 +156,54 @@ def _check_schema(path: Path, actual: pa.Schema) -> tuple[str, ...]:
         raise DamagedError("two of its columns have one name")
     if "id" not in actual.names:
         raise DamagedError("it has no column `id`")
-    own = _own_scores(metadata.get(OWN_KEY.encode(), b"[]"), actual)
-    for field in file_schema(own):
-        if field.name in actual.names:
-            _check_type(field.name, actual.field(field.name).type, field.type)
-    return own
+    for field in file_schema():
+        if field.name in actual.names and (kind := actual.field(field.name).type) != field.type:
+            hint = "; ids are text, as `5` and `05` differ" if field.name == "id" else ""
+            raise DamagedError(f"column `{field.name}` holds {kind!s:.40}, not {field.type}{hint}")
+    others = [each.name for each in actual if each.name not in file_schema().names and each.type == pa.float64()]
+    return tuple(name for name in others if re.match(NAME_PATTERN, name))[:MOST_SCORES]
 
 
-def _own_scores(text: bytes, actual: pa.Schema) -> tuple[str, ...]:
-    try:
-        names = json.loads(text)
-    except (ValueError, RecursionError):
-        names = None
-    sound = isinstance(names, list) and len(names) <= MOST_SCORES
-    if not sound or not all(isinstance(name, str) and re.match(NAME_PATTERN, name) for name in names):
-        raise DamagedError(f"its metadata `{OWN_KEY}` holds no names of scores")
-    if missing := [name for name in names if name not in actual.names]:
-        raise DamagedError(f"it has no column `{missing[0]}`")
-    return tuple(name for name in dict.fromkeys(names) if name not in schema().names)
+ROUNDING = 1e-9
+"""The tolerance of a computed score outside its range."""
 
 
-def _check_type(path: str, actual: pa.DataType, expected: pa.DataType) -> None:
-    """Check a type. A struct may lack fields, and may have others."""
+def check_values(table: pa.Table, own: tuple[str, ...] = ()) -> None:
+    """Raise for values that no evaluation can hold, in the columns that were read. JSON texts are checked later.
+
+    Raises:
+        DamagedError: a value is missing, not finite, out of range, or not an allowed choice.
+    """
+    import pyarrow.compute as pc
+
+    for column in (each for each in (*columns_with(own), *COMPARED) if each.name in table.column_names):
+        name, values = column.name, table[column.name]
+        is_empty = column.type == "string" and pc.any(pc.equal(values, "")).as_py()
+        if column.required and (values.null_count or is_empty):
+            raise DamagedError(f"column `{name}` is empty in some rows")
+        if (wrong := _wrong(column, values)) is None or not pc.any(wrong).as_py():
+            continue
+        value = values.filter(wrong)[0].as_py()
+        value_text = f"`{value:.40}`" if isinstance(value, str) else f"{value:g}"
+        place = f" in row {id_words(table['id'].filter(wrong).to_pylist())}" if "id" in table.column_names else ""
+        raise DamagedError(f"column `{name}` holds {value_text}{place}")
+
+
+def _wrong(column: Column, values: pa.ChunkedArray) -> Any:
+    """Return a mask of the values that the column cannot hold; None if it can hold any."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if pa.types.is_list(expected) and pa.types.is_list(actual):
-        _check_type(path, actual.value_type, expected.value_type)
-    elif pa.types.is_struct(expected) and pa.types.is_struct(actual):
-        known = {field.name: field.type for field in expected}
-        for field in actual:
-            if field.name in known:
-                _check_type(f"{path}.{field.name}", field.type, known[field.name])
-    elif actual != expected:
-        hint = "; ids are text, as `5` and `05` differ" if path == "id" else ""
-        raise DamagedError(f"column `{path}` holds {_type_words(actual)}, not {_type_words(expected)}{hint}")
-
-
-def _type_words(kind: pa.DataType) -> str:
-    import pyarrow as pa
-
-    if pa.types.is_struct(kind):
-        return "objects"
-    return "lists" if pa.types.is_list(kind) else f"{kind!s:.40}"
+    if column.choices:
+        sound = pc.is_in(values, pa.array(column.choices))
+    elif column.type in ("number", "integer"):
+        rounding = ROUNDING if column.type == "number" else 0
+        sound = pc.and_(pc.greater_equal(values, column.low - rounding), pc.less_equal(values, column.high + rounding))
+    elif column.is_json:
+        sound = pc.less_equal(pc.binary_length(values), GROUP_BYTES)
+    else:
+        return None
+    return pc.and_(pc.is_valid(values), pc.invert(sound))
 
 
 def count_rows(path: Path) -> int:
@@ -233,7 +228,7 @@ def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_
     import pyarrow as pa
 
     with RowsFile(path) as file, _file_errors(path):
-        needed = [*(column.name for column in COLUMNS if column.required), *needed]
+        needed = [*(column.name for column in columns_with() if column.required), *needed]
         if missing := [name for name in needed if name not in file.names]:
             raise DamagedError(f"it has no column `{missing[0]}`")
         if num_rows and file.num_rows != num_rows:
@@ -253,35 +248,43 @@ def stored_rows(
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
     with RowsFile(path) as file, _file_errors(path):
-        yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
+        names = json_names()
+        for group in file.groups(columns) if ids is None else _groups_with(file, columns, ids):
+            for row in _dictionaries(group):
+                held = {name: _parsed(name, row[name]) for name in names if row.get(name) is not None}
+                yield StoredRow.of(row | held, file.own)
+
+
+def _parsed(name: str, text: str) -> Any:
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        raise DamagedError(f"column `{name}` holds a text that is not JSON") from None
 
 
 def slim_rows(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
     """Yield the rows of these ids without the texts of their sources."""
-    with RowsFile(path) as file:
-        own = file.own
-    return stored_rows(path, names_to_read(own, [name for name in SOURCE_FIELDS if name != "text"]), ids)
+    return (row.without_texts() for row in stored_rows(path, ids=ids))
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file as dictionaries of columns, streamed.
+    """Yield the rows of a file as dictionaries of columns, streamed. `columns` selects columns without JSON texts.
 
     With all columns, a column that the file lacks is null in every row.
 
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
-    with RowsFile(path) as file:
-        nulls = dict.fromkeys(schema(file.own).names) if columns is None else {}
-        yield from (nulls | row for row in _dictionaries(file, columns))
+    if columns is None:
+        yield from map(columns_of, stored_rows(path))
+        return
+    for group in read_groups(path, columns):
+        yield from _dictionaries(group)
 
 
-def _dictionaries(
-    file: RowsFile, columns: Sequence[str] | None, ids: Collection[str] | None = None
-) -> Iterator[dict[str, Any]]:
-    for group in file.groups(columns) if ids is None else _groups_with(file, columns, ids):
-        for start in range(0, group.num_rows, PYTHON_ROWS):
-            yield from group.slice(start, PYTHON_ROWS).to_pylist()
+def _dictionaries(group: pa.Table) -> Iterator[dict[str, Any]]:
+    for start in range(0, group.num_rows, PYTHON_ROWS):
+        yield from group.slice(start, PYTHON_ROWS).to_pylist()
 
 
 def _groups_with(file: RowsFile, columns: Sequence[str] | None, ids: Collection[str]) -> Iterator[pa.Table]:

@@ -22,7 +22,7 @@ from evaltrack.records import Source
 from evaltrack.records.amount import cut
 from evaltrack.records.response import SPAN_ID, TRACE_ID
 from evaltrack.records.row import Traced
-from evaltrack.records.stored_row import StoredRow, StoredSource, verdict_columns
+from evaltrack.records.stored_row import StoredRow, StoredSource
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.system import retries
 from evaltrack.tracking.mlflow_private import forget_server_version, tracing_client
@@ -325,7 +325,7 @@ def _why(row: StoredRow) -> str:
     return "an expected source is among the first k" if scores["hit"] else "no expected source among the first k"
 
 
-SAID = (*ANSWER_GRADES, "declined", "observed", "reasoning")
+SAID = {*ANSWER_GRADES, "declined", "observed", "reasoning"}
 """The fields of a verdict that a judge's span shows."""
 
 
@@ -342,8 +342,7 @@ def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str
         spans.append(_Span("retrieve", "RETRIEVER", start, end, inputs, documents))
     judged = {**inputs, "answer": row.answer, "expected_answer": row.expected_answer}
     for verdict in row.verdicts:
-        columns = verdict_columns(verdict)
-        outputs = {name: columns[name] for name in SAID if columns[name] is not None}
+        outputs = verdict.model_dump(mode="json", include=SAID, exclude_none=True)
         spans.append(_Span("judge", "EVALUATOR", end, end, judged, outputs, attributes={"judge": verdict.judge}))
     ids = [root_id or span_id(trace_id, 0), *(span_id(trace_id, place) for place in range(1, len(spans)))]
     return [span.of(trace_id, ids[n], ids[0] if n else None) for n, span in enumerate(spans)]

@@ -26,7 +26,7 @@ from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Traced
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.artifacts import Artifacts, Expected, expect, write_until_held
-from evaltrack.tracking.rows import TableWriter, columns_with, names_to_read, value_in
+from evaltrack.tracking.rows import TableWriter, columns_of, columns_with
 from evaltrack.tracking.rows_reader import count_rows, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
@@ -125,8 +125,7 @@ class RunWriter:
         self._check_rows()
 
     def _log_table(self) -> None:
-        names = names_to_read(self._own, ("chunk_id", "title"))
-        table = table_of(list(self.rows(names)), self._own)
+        table = table_of(list(self.rows()), self._own)
         local = self._file.with_name(TABLE)
         local.write_text(table_json(table), encoding="utf-8")
         self._artifacts.log_table(local)
@@ -259,10 +258,17 @@ def table_of(rows: Sequence[StoredRow], own: tuple[str, ...] = ()) -> dict[str, 
         "history": lambda row: "\n".join(f"{turn.role}: {turn.content}" for turn in row.history) or None,
         **{f"judge_score: {judge}": partial(_judge_score, judge) for judge in judges if len(judges) > 1},
         "reasoning": lambda row: "\n".join(verdict.reasoning for verdict in row.verdicts),
-        **{each.name: partial(value_in, each) for each in columns_with(own) if each.name not in _SHOWN_OTHERWISE},
     }
     table = {name: [value(row) for row in rows] for name, value in shown.items()}
+    columns = [columns_of(row) for row in rows]
+    others = [each.name for each in columns_with(own) if each.name not in _SHOWN_OTHERWISE]
+    table |= {name: [_cell(each.get(name)) for each in columns] for name in others}
     return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
+
+
+def _cell(value: Any) -> Any:
+    """Return the value as a cell: lists and objects as JSON texts, empty ones as None."""
+    return (finite_json(value) if value else None) if isinstance(value, list | dict) else value
 
 
 def table_json(table: Mapping[str, Sequence[Any]]) -> str:
@@ -286,7 +292,7 @@ _RARE = frozenset(
 
 _SHOWN_OTHERWISE = frozenset(
     {
-        *("id", "question", "answer", "passed", "pass", "expected", "by_title", "sources", "verdicts", "history"),
+        *("id", "question", "answer", "passed", "pass", "expected", "by_title", "sources", "verdicts", "history", "k"),
         *("tool_calls", "started_at", "position", "trace_id", "root_span_id"),
     }
 )

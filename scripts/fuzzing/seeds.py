@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.stored_row import stored_row
-from evaltrack.report.run_json import RUN_SCHEMA, machine_row
+from evaltrack.report.run_json import RUN_SCHEMA
 from evaltrack.tracking.rows import TableWriter, columns_of
 from scripts.fuzzing.reader import REPO
 
@@ -52,7 +52,7 @@ def saved_run() -> bytes:
     """A small saved run."""
     signature = json.loads(SIGNATURE)
     head = {"schema": RUN_SCHEMA, "signature": signature, "totals": {"num_questions": 4, "num_errors": 0}}
-    return json.dumps({**head, "rows": [machine_row(columns_of(stored_row(row, 5))) for row in small_rows()]}).encode()
+    return json.dumps({**head, "rows": [columns_of(stored_row(row, 5)) for row in small_rows()]}).encode()
 
 
 @cache

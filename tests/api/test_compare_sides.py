@@ -13,7 +13,7 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.run import Run
 from evaltrack.report.html.question_parts import numbers
-from evaltrack.report.run_json import RUN_SCHEMA, machine_row
+from evaltrack.report.run_json import RUN_SCHEMA
 from evaltrack.tracking.rows import TableWriter
 from tests.compared import flatten
 
@@ -34,7 +34,7 @@ def saved(**other: Any) -> dict[str, Any]:
     ]
     lines = "".join(f"{row.question.id}\t{row.question.digest}\n" for row in rows)
     signature = {"golden": "g", "golden_digest": sha256(lines.encode()).hexdigest(), "k": 5, "target": "t"}
-    whole = {"schema": RUN_SCHEMA, "signature": signature, "rows": [machine_row(flatten(row, 5)) for row in rows]}
+    whole = {"schema": RUN_SCHEMA, "signature": signature, "rows": [flatten(row, 5) for row in rows]}
     return {**whole, **other}
 
 

@@ -18,10 +18,10 @@ from evaltrack import RunResult, report_html, run_eval
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError
 from evaltrack.records import Question, Response, Row, Source
-from evaltrack.records.stored_row import compared_columns, stored_row
+from evaltrack.records.stored_row import stored_row
 from evaltrack.report.html import run_page
 from evaltrack.tracking.reader import find_evaluation
-from evaltrack.tracking.rows import columns_of, file_schema
+from evaltrack.tracking.rows import file_columns, file_schema
 from evaltrack.tracking.store import connect
 from tests.files import data, put
 
@@ -33,7 +33,7 @@ def _rows(n: int) -> pa.Table:
     response = Response(answer="so", sources=(Source(chunk_id="a", text="t"),))
     row = Row(position=0, question=question, response=response, started_at=0, seconds=0, scores={"recall_at_k": 1.0})
     stored = stored_row(row.model_copy(update={"passed": True}), 5)
-    flat = columns_of(stored) | compared_columns(stored)
+    flat = file_columns(stored)
     return pa.Table.from_pylist([flat | {"id": str(i), "position": i} for i in range(n)], schema=file_schema())
 
 
@@ -56,11 +56,8 @@ def repeated_id(path: Path) -> None:
 
 
 def repeated_source(path: Path) -> None:
-    columns = {name: pa.nulls(2000, pa.string()) for name in ("chunk_id", "title", "url")}
-    columns |= {"score": pa.nulls(2000, pa.float64()), "text": _repeated(2000, "x" * 5 * MEGABYTE)}
-    columns["text_digest"] = pa.nulls(2000, pa.string())
-    sources = pa.StructArray.from_arrays(list(columns.values()), list(columns))
-    _packed(path, _rows(2000), "sources", pa.ListArray.from_arrays(pa.array(range(2001), pa.int32()), sources))
+    text = '[{"text": "' + "x" * 5 * MEGABYTE + '"}]'
+    _packed(path, _rows(2000), "sources", _repeated(2000, text))
 
 
 def many_rows(path: Path) -> None:
@@ -71,8 +68,7 @@ def many_rows(path: Path) -> None:
 
 
 def long_list(path: Path) -> None:
-    offsets = pa.array([0, 30 * MEGABYTE], pa.int32())
-    _packed(path, _rows(1), "expected", pa.ListArray.from_arrays(offsets, pa.nulls(30 * MEGABYTE, pa.string())))
+    _packed(path, _rows(1), "sources", pa.array(["[" + "{}," * 30 * MEGABYTE + "{}]"]))
 
 
 def wide_texts(path: Path) -> None:

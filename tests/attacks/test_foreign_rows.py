@@ -128,8 +128,8 @@ def packed(table: pa.Table, **options: Any) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def holding(name: str, value: object) -> Form:
-    return lambda table, _: changed(table, name, value)
+def holding(name: str, value: object, row: int = 1) -> Form:
+    return lambda table, _: changed(table, name, value, row)
 
 
 def cast(name: str, kind: pa.DataType) -> Form:
@@ -145,13 +145,9 @@ def lacking(name: str) -> Form:
 
 
 LATER = ["model", "tool_invoked", "tools_coordinated", "sources_included"]
-TEXTS = [{"judge": "j", "overall_score": "1.0"}]
 ZERO, RED = pa.array([0.0] * QUESTIONS), pa.array(["red"] * QUESTIONS)
 NO_PARQUET, NOT_OURS = "it is not a Parquet file", "was not written by evaltrack"
-NEWER, REASONS = (
-    "written by a newer version of evaltrack (rows of version 2, and this one",
-    "a text that is not a JSON object",
-)
+NEWER = "written by a newer version of evaltrack (rows of version 2, and this one"
 FORMS: dict[str, tuple[Form, str]] = {
     "ids as whole numbers": (cast("id", pa.int32()), "ids are text, as `5` and `05` differ"),
     "recall_at_k as whole numbers": (every("recall_at_k", lambda _: 1), "column `recall_at_k` holds int64, not double"),
@@ -169,22 +165,23 @@ FORMS: dict[str, tuple[Form, str]] = {
     "a CSV file": (lambda *_: b"id,recall_at_k\n01,1.0\n", NO_PARQUET),
     "bytes overwritten": (lambda _, content: content[:200] + bytes(2000) + content[2200:], NOT_OURS),
     "a column twice": (lambda table, _: table.append_column("recall_at_k", ZERO), "two of its columns have one name"),
-    "sources as JSON": (every("sources", json.dumps), "column `sources` holds string, not lists"),
-    "sources as ids": (
-        every("sources", lambda each: [each[0]["chunk_id"]]),
-        "column `sources` holds string, not objects",
-    ),
-    "a source that is nothing": (holding("sources", [None]), "a list in column `sources` holds an empty value"),
+    "sources as lists": (every("sources", json.loads), "column `sources` holds list<element: struct<"),
+    "sources as ids": (every("sources", lambda _: '["c"]'), "column `sources.0`: Input should be a dictionary"),
+    "a source that is nothing": (holding("sources", "[null]", 3), "column `sources.0`: Input should be a dictionary"),
     "a source of endless score": (
-        holding("sources", [{"chunk_id": "c", "score": math.inf}]),
-        "`sources.score` holds inf",
+        holding("sources", '[{"chunk_id": "c", "score": 1e999}]', 3),
+        "column `sources.0.score`: Input should be a finite number",
     ),
-    "a verdict off the scale": (holding("verdicts", [TEXTS[0] | {"overall_score": 7.0}]), "overall_score` holds 7"),
+    "a verdict off the scale": (
+        holding("verdicts", '[{"judge": "j", "reasoning": "", "overall_score": 7.0}]', 3),
+        "column `verdicts.0.overall_score`: Input should be less than or equal to 1",
+    ),
     "verdicts of another kind": (
-        every("verdicts", lambda _: TEXTS),
-        "`verdicts.overall_score` holds string, not double",
+        every("verdicts", lambda _: '[{"judge": "j", "reasoning": "", "overall_score": "high"}]'),
+        "column `verdicts.0.overall_score`: Input should be a valid number",
     ),
-    "reasons that are cut": (holding("unmeasured", '{"hit": "be'), f"column `unmeasured` holds {REASONS}"),
+    "reasons that are cut": (holding("unmeasured", '{"hit": "be', 3), "column `unmeasured` holds a text that is not J"),
+    "a text nested without end": (holding("sources", "[" * 100_000, 3), "column `sources` holds a text that is not J"),
     "a newer version": (lambda table, _: table.replace_schema_metadata({"evaltrack.rows": "2"}), NEWER),
     "columns in another order": (lambda table, _: table.select(sorted(table.column_names)), ""),
     "a column more": (lambda table, _: table.append_column("colour", RED), ""),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.records.verdict import Observed, Verdict
 from evaltrack.report.html.question_parts import JUDGES, QUOTE, QUOTES, grade_titles, grades_in, more_judges, verdicts
@@ -39,15 +35,9 @@ def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
     assert made["more_quotes"] == 31 - QUOTES
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[", '{"dimensions": 1}', "null"])
-def test_what_is_stored_and_none_of_ours_is_left_out(text: str) -> None:
-    row = StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="so"),), score_reasoning=text)
-    assert verdicts(row) == [{"judge": "a", "said": "so"}]
-
-
 def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
     panel = tuple(Verdict(judge=str(place), reasoning="so") for place in range(JUDGES + 3))
-    said = json.dumps({"polite": "Very.\x00", "empty": "", "number": 3})
+    said = {"polite": "Very.\x00", "empty": ""}
     made = verdicts(StoredRow(id="1", verdicts=panel, score_reasoning=said))
     assert len(made) == JUDGES + 1
     assert (more_judges(StoredRow(id="1", verdicts=panel)), more_judges(StoredRow(id="1"))) == (3, 0)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaltrack.tracking.rows import names_to_read
-from evaltrack.tracking.rows_reader import stored_rows
 from evaltrack.tracking.writer import table_json, table_of
-from tests.rows_file import rich_rows, written
+from tests.rows_file import rich_rows
 
 
-def test_the_table_needs_no_texts_of_sources(tmp_path: Path) -> None:
-    path = written(rich_rows(("own",)), tmp_path / "rows.parquet", ("own",))
-    read = stored_rows(path, names_to_read(("own",), ("chunk_id", "title")))
-    table = table_of(list(read), ("own",))
-    assert table == table_of(rich_rows(("own",)), ("own",))
+def test_the_table_has_no_texts_of_sources() -> None:
+    table = table_of(rich_rows(("own",)), ("own",))
     assert table["retrieved"][:2] == ["a, B, c", "A, B, ?"]
     assert table["history"] == [*[None] * 6, "user: before"]
     assert table["own"] == [*[None] * 6, -1.5]

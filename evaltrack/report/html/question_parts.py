@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -213,14 +212,8 @@ def _quotes(observed: Observed) -> list[str]:
 
 
 def _of_scores(row: StoredRow) -> Iterator[dict[str, Any]]:
-    if row.score_reasoning is None:
-        return
-    try:
-        reasonings = json.loads(row.score_reasoning)
-    except ValueError:
-        return
-    for name, text in list(reasonings.items())[:JUDGES] if isinstance(reasonings, dict) else ():
-        if isinstance(text, str) and text:
+    for name, text in list(row.score_reasoning.items())[:JUDGES]:
+        if text:
             yield {"judge": shown(name, 80), "said": shown(text, SAID)}
 
 

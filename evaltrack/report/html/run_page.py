@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.catalogue import HEADLINES, own_scores_of
-from evaltrack.records import Row, Signature
+from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.records import Row
 from evaltrack.records.amount import count
-from evaltrack.records.stored_row import USAGE_PARTS, StoredRow
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
     document,
@@ -35,7 +35,6 @@ from evaltrack.report.words import (
     metric_title,
 )
 from evaltrack.stats.intervals import share_interval
-from evaltrack.tracking.rows import SOURCE_FIELDS, names_to_read
 
 if TYPE_CHECKING:
     from evaltrack.records.row import Traced
@@ -145,27 +144,13 @@ def _choose_questions(result: RunResult, read: Read, around: Around) -> tuple[li
     total = _num_rows(result, around)
     ids = None if total <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
     limit = longest(total)
-    rows = read(_shown_columns(result.signature), ids)
+    rows = read(None, ids)
     listed, grades = list[_Listed](), set[str]()
     for each in run_questions(rows, result.signature.k, limit, around.traces, result.run_id, acceptances):
         detail = each.get("detail", "")
         listed.append(_Listed(each["group"], each["id"], each.get("q", ""), detail, script_safe(each)))
         grades.update(grades_in(each))
     return sorted(listed, key=lambda question: ORDER.index(question.group)), grades
-
-
-UNSHOWN = frozenset(
-    {
-        *("unmeasured", "retrieval_digest", "duplicates", "model", "seconds", "started_at", "traceback"),
-        *("digest", "position", "trial", "tokens_known", *USAGE_PARTS),
-    }
-)
-"""Columns that the page does not show. Digests of sources are not shown either."""
-
-
-def _shown_columns(signature: Signature) -> list[str]:
-    own = tuple(score.name for score in own_scores_of(signature))
-    return names_to_read(own, [name for name in SOURCE_FIELDS if name != "text_digest"], UNSHOWN)
 
 
 def _messages(questions: list[_Listed]) -> list[str]:

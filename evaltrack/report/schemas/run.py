@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasPath, BeforeValidator, Field, PlainSerializer
@@ -13,9 +12,10 @@ from evaltrack.evaluation.result import METRICS
 from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.records.verdict import NAME_PATTERN
 from evaltrack.report.schemas.form import Form, Mean, Number, headed, schema_of
-from evaltrack.tracking.rows import COLUMNS, OBJECTS, Column
+from evaltrack.tracking.rows import Column, columns_with
 
 
 def _read_criterion(criterion: object) -> object:
@@ -125,7 +125,7 @@ class EvaluationForm(Form):
 def run_schema() -> dict[str, Any]:
     """Return the schema of `evaltrack run --output json`, which `compare --baseline FILE` also reads."""
     schema = schema_of(RunForm, "run", "A run: evaltrack run --output json")
-    schema["$defs"]["Row"] = row_schema()
+    schema["$defs"] |= row_schema()
     schema["properties"]["rows"]["items"] = {"$ref": "#/$defs/Row"}
     return schema
 
@@ -147,28 +147,16 @@ def evaluation_schema() -> dict[str, Any]:
 
 
 def row_schema() -> dict[str, Any]:
-    """Return the schema of a row of a run or of a trial: the columns of the table, with `OBJECTS` as objects.
+    """Return the schema of a row of a run or of a trial: the columns of the table, with the definitions that it needs.
 
     Other fields are user-defined scores.
     """
-    fields = {column.name: _field(column) for column in COLUMNS}
-    fields |= {name: {"type": "object", "additionalProperties": {"type": "string"}} for name in OBJECTS}
+    row = schema_of(StoredRow, "row", "")
+    fields = {column.name: row["properties"].get(column.name) or _score(column) for column in columns_with()}
     own = {"type": ["number", "null"]}
-    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": own}
+    item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": own}
+    return {**row["$defs"], "Row": item}
 
 
-def _field(column: Column) -> dict[str, Any]:
-    if column.type == "objects":
-        fields = {each.name: _field(each) for each in column.fields}
-        item = {"type": "object", "properties": fields, "required": list(fields)}
-        return {"type": ["array", "null"], "items": item}
-    if column.type == "texts":
-        return {"type": ["array", "null"], "items": {"type": "string"}}
-    if column.choices:
-        return {"enum": [*column.choices, None]}
-    names = {"text": "string", "number": "number", "integer": "integer", "flag": "boolean"}
-    kind: dict[str, Any] = {"type": names[column.type] if column.required else [names[column.type], "null"]}
-    if column.type in ("number", "integer"):
-        bounds = zip(("minimum", "maximum"), column.bounds, strict=True)
-        kind |= {name: bound for name, bound in bounds if isfinite(bound)}
-    return kind
+def _score(column: Column) -> dict[str, Any]:
+    return {"type": ["number", "null"], "minimum": column.low, "maximum": column.high}
