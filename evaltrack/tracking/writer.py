@@ -9,14 +9,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
@@ -63,25 +62,26 @@ class RunWriter:
         self._store, self._run = store, run
         self._run_id, self._experiment_id = run.run_id, run.experiment_id
         self._artifacts = Artifacts(store, run.run_id)
-        self._folder = WorkingFolder()
-        self._table = self._new_table(ROWS, k)
-        self._trials = self._new_table(TRIALS, k, trials) if trials else None
+        self._made = tempfile.TemporaryDirectory(prefix="evaltrack-", ignore_cleanup_errors=True)
+        self._file, self._trials_file = (Path(self._made.name) / name for name in (ROWS, TRIALS))
+        with self._disk_errors():
+            self._table = TableWriter(self._file, k, 0, own)
+            self._trials = TableWriter(self._trials_file, k, trials, own) if trials else None
 
     def __enter__(self) -> RunWriter:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._folder.close()
+        self._made.cleanup()
 
-    def _new_table(self, name: str, k: int, trials: int = 0) -> TableWriter:
-        with self._folder.errors():
-            table = TableWriter(self._folder.path / name, k, trials, self._own)
-            self._folder.hold(name)
-        return table
-
-    @property
-    def _file(self) -> Path:
-        return self._folder.file(ROWS)
+    @contextmanager
+    def _disk_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            problem = os.strerror(error.errno) if error.errno else str(error)
+            cure = "make room, or set TMPDIR to another folder"
+            raise TrackingError(f"temporary folder {self._made.name}: {problem}; {cure}") from error
 
     def add(self, row: Row) -> None:
         """Add one finished question.
@@ -89,13 +89,13 @@ class RunWriter:
         Raises:
             TrackingError: the temporary folder is full.
         """
-        with self._folder.errors():
+        with self._disk_errors():
             self._table.add(row)
 
     def add_trial(self, row: Row) -> None:
         """Add one trial of a question, if there are several."""
         if self._trials is not None:
-            with self._folder.errors():
+            with self._disk_errors():
                 self._trials.add(row)
 
     def rows(self, columns: Sequence[str] | None = None, ids: Collection[str] | None = None) -> Iterator[StoredRow]:
@@ -112,13 +112,13 @@ class RunWriter:
         Raises:
             TrackingError: the store refused, or does not hold what was written.
         """
-        with self._folder.errors():
+        with self._disk_errors():
             self._table.close()
             if self._trials is not None:
                 self._trials.close()
         on_progress("logging the rows", 0, 0)
         if self._trials is not None:
-            self._artifacts.log(self._folder.file(TRIALS))
+            self._artifacts.log(self._trials_file)
         self._artifacts.log(self._file)
         if 0 < self._table.rows <= TABLE_ROWS:
             self._log_table()
@@ -145,9 +145,8 @@ class RunWriter:
         Raises:
             TrackingError: the store refused.
         """
-        with self._folder.errors():
-            trials = self._folder.file(TRIALS) if self._trials is not None else None
-            logged = rows_tag(self._table.rows, self._file, trials)
+        with self._disk_errors():
+            logged = rows_tag(self._table.rows, self._file, self._trials_file if self._trials is not None else None)
         described = run_tags({**tags, **logged, "mlflow.note.content": note})
         expected = Expected(
             metrics={metric_name(name): value for name, value in metrics.items()},
@@ -184,8 +183,8 @@ class RunWriter:
         Raises:
             TrackingError: the store refused.
         """
-        with self._folder.errors():
-            local = self._folder.path / "texts" / path
+        with self._disk_errors():
+            local = Path(self._made.name) / "texts" / path
             local.parent.mkdir(parents=True, exist_ok=True)
             with local.open("w", encoding="utf-8") as file:
                 file.writelines(pieces)
@@ -296,55 +295,3 @@ _SHOWN_OTHERWISE = frozenset(
         *("tool_calls", "started_at", "position", "trace_id", "root_span_id"),
     }
 )
-
-
-class WorkingFolder:
-    """A temporary folder that holds its files open, so that a removed file is written again. Close it after use."""
-
-    def __init__(self) -> None:
-        self._made = tempfile.TemporaryDirectory(prefix="evaltrack-", ignore_cleanup_errors=True)
-        self._held: dict[str, BinaryIO] = {}
-
-    @property
-    def path(self) -> Path:
-        """The folder; another one if it was removed."""
-        if not Path(self._made.name).is_dir():
-            _look_for_temporary_folder()
-            self._made.cleanup()
-            self._made = tempfile.TemporaryDirectory(prefix="evaltrack-", ignore_cleanup_errors=True)
-        return Path(self._made.name)
-
-    def hold(self, name: str) -> None:
-        """Hold the file of this name, which has just been opened for writing."""
-        self._held[name] = (self.path / name).open("rb")
-
-    def file(self, name: str) -> Path:
-        """Return the path of a held file. It is written again if it was removed."""
-        path = self.path / name
-        if not path.exists():
-            self._held[name].seek(0)
-            with path.open("wb") as copy:
-                shutil.copyfileobj(self._held[name], copy)
-        return path
-
-    def close(self) -> None:
-        """Remove the folder."""
-        for file in self._held.values():
-            file.close()
-        self._made.cleanup()
-
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Turn errors of the disk into a `TrackingError`."""
-        try:
-            yield
-        except OSError as error:
-            problem = os.strerror(error.errno) if error.errno else str(error)
-            cure = "make room, or set TMPDIR to another folder"
-            raise TrackingError(f"temporary folder {self._made.name}: {problem}; {cure}") from error
-
-
-def _look_for_temporary_folder() -> None:
-    """Let Python choose the system's temporary folder again if it is gone: MLflow needs one, too."""
-    if tempfile.tempdir is not None and not Path(tempfile.tempdir).is_dir():
-        tempfile.tempdir = None

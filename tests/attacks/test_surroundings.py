@@ -84,19 +84,19 @@ def swept(folder: Path) -> None:
         shutil.rmtree(each) if each.is_dir() else each.unlink()
 
 
-@pytest.mark.parametrize("trials", [1, 2])
 @pytest.mark.parametrize("sweep", [swept, shutil.rmtree], ids=["swept", "removed"])
-def test_temporary_files_come_back(
-    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweep: Callable[[Path], None], trials: int
+def test_a_removed_temporary_folder_loses_no_row(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweep: Callable[[Path], None]
 ) -> None:
     (temporary := tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    target = after_some(lambda: sweep(temporary))
-    result = run_eval(many(tmp_path), target=target, tracking_uri=store_uri, trials=trials, concurrency=1)
-    assert (result.status, len(list(result.rows))) == ("FINISHED", 12)
-    names = {each.path for each in mlflow.MlflowClient(store_uri).list_artifacts(result.run_id)}
-    assert ("trials.parquet" in names) == (trials > 1)
-    assert not temporary.exists() or not list(temporary.glob("evaltrack-*"))
+    common = {"tracking_uri": store_uri, "concurrency": 1, "traces": "off"}
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(temporary))
+        with pytest.raises(TrackingError, match="no finished row is lost; to resume: evaltrack resume"):
+            run_eval(many(tmp_path), target=after_some(lambda: sweep(temporary)), **common)
+    assert status(store_uri) == "FAILED"
+    resumed = run_eval(many(tmp_path), target=good, resume="auto", **common)
+    assert resumed.status == "FINISHED"
 
 
 def fill(folder: Path) -> None:
