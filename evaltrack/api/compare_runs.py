@@ -44,7 +44,6 @@ def compare_runs(
     log: bool = True,
     tracking_uri: str | None = None,
     say: Callable[[str], object] = lambda _: None,
-    ui_url: str | None = None,
     **settings: Unpack[ComparisonOptions],
 ) -> Comparison:
     """Compare two runs, question by question.
@@ -59,7 +58,6 @@ def compare_runs(
         log: Record the comparison on the candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         say: Receives messages on the reruns.
-        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         **settings: The settings of the comparison, described in `evaltrack.compare.gate.ComparisonConfig`, such as
             `max_drop`, `gate`, `max_reruns` or `min_coverage`.
 
@@ -73,7 +71,7 @@ def compare_runs(
     config = settings_of(ComparisonConfig, settings)
     config.rules_by_form()  # rules that are wrong for any runs fail before the store is read
     golden = config.golden
-    store = connect_to_read(tracking_uri, ui_url)
+    store = connect_to_read(tracking_uri)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
     name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
     candidate_run, baseline_run = choose_runs(
@@ -162,7 +160,6 @@ def compare_sets(
     log: bool = True,
     tracking_uri: str | None = None,
     say: Callable[[str], object] = lambda _: None,
-    ui_url: str | None = None,
     **settings: Unpack[ComparisonOptions],
 ) -> SetComparisons:
     """Compare the newest run of each golden set with the baseline of that set, question by question.
@@ -177,7 +174,6 @@ def compare_sets(
         log: Record each comparison on its candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         say: Receives messages on the reruns.
-        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         **settings: As in `compare_runs`, except `golden`.
 
     Raises:
@@ -187,7 +183,7 @@ def compare_sets(
     _check_names(paths, config)
     domains = {path: _domains(path) for path in paths}
     _check_rules(config, domains)
-    shared: Any = {"experiment": experiment, "tracking_uri": tracking_uri, "ui_url": ui_url, "log": log, "say": say}
+    shared: Any = {"experiment": experiment, "tracking_uri": tracking_uri, "log": log, "say": say}
     sets, wrong = list[ComparedSet](), list[str]()
     for path in paths:
         own: Any = {**settings, "golden": path, "max_drop": _rules_for(config.max_drop, domains[path])}

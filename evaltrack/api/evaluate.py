@@ -51,14 +51,14 @@ from evaltrack.tracking.runs import (
     reopen_run,
 )
 from evaltrack.tracking.server_retries import few_retries
-from evaltrack.tracking.store import Store, StoreAddress
+from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.writer import RunWriter
 
 
 def evaluate_golden(
     golden_path: str,
     settings: EvaluationConfig,
-    connection: StoreAddress,
+    tracking_uri: str | None,
     *,
     target: str | Callable[..., Any] | None = None,
     functions: Functions = MappingProxyType({}),
@@ -68,7 +68,7 @@ def evaluate_golden(
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` describes the arguments.
 
-    The `connection` is made after all other checks. `functions` are judges and scores that were given as objects.
+    The store is asked after all other checks. `functions` are judges and scores that were given as objects.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong; nothing was run.
@@ -78,12 +78,12 @@ def evaluate_golden(
     check_evaluation(golden_path, settings, target)
     selection = settings.selection
     if settings.only_failed:
-        settings, selection = select_questions(golden_path, settings, connection())
+        settings, selection = select_questions(golden_path, settings, connect(tracking_uri))
     with (
-        planned(golden_path, settings, target, selection, functions=functions, store_uri=connection.uri) as plan,
+        planned(golden_path, settings, target, selection, functions=functions, store_uri=tracking_uri) as plan,
         shown_progress(progress) as bar,
     ):
-        return evaluate_plan(plan, connection(), resume, retry_errors=retry_errors, progress=bar)
+        return evaluate_plan(plan, connect(tracking_uri), resume, retry_errors=retry_errors, progress=bar)
 
 
 def evaluate_plan(

@@ -130,7 +130,7 @@ class SharedRun:
         return comparison, baseline, ""
 
 
-_ARGUMENTS = ("target", "resume", "retry_errors", "tracking_uri", "ui_url", "progress")
+_ARGUMENTS = ("target", "resume", "retry_errors", "tracking_uri", "progress")
 
 
 def _outcomes(result: RunResult, comparison: Comparison | None, baseline: RunResult | None) -> dict[str, Outcome]:

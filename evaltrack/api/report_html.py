@@ -44,7 +44,6 @@ def report_html(
     *,
     experiment: str | None = None,
     tracking_uri: str | None = None,
-    ui_url: str | None = None,
 ) -> str:
     """Return the HTML page of a run.
 
@@ -52,14 +51,13 @@ def report_html(
         run_id: MLflow run id, its beginning, or the run's name; None takes the newest finished evaluation.
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
         UsageError: there is no such run, or it is not evaltrack's.
         InconclusiveError: the run has not ended.
         TrackingError: the store is out of reach, or a run or its artifacts are gone.
     """
-    store = connect_to_read(tracking_uri, ui_url)
+    store = connect_to_read(tracking_uri)
     return _page(store, choose_candidate(store, run_id, experiment))
 
 
@@ -127,19 +125,18 @@ def _pairs(means: Mapping[str, Mean]) -> dict[str, tuple[float, int]]:
     return {name: (each.mean, each.n) for name, each in means.items()}
 
 
-def load_run(run_id: str, *, tracking_uri: str | None = None, ui_url: str | None = None) -> RunResult:
+def load_run(run_id: str, *, tracking_uri: str | None = None) -> RunResult:
     """Return the result of a finished run; `errors` and `missed` are empty, `rows` has all rows.
 
     Args:
         run_id: MLflow run id, its beginning, or the run's name.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
         UsageError: there is no such run, or it is not evaltrack's.
         TrackingError: the store is out of reach, or the run or its artifacts are gone.
     """
-    store = connect_to_read(tracking_uri, ui_url)
+    store = connect_to_read(tracking_uri)
     return stored_result(store, named_evaluation(store, run_id))
 
 
@@ -154,7 +151,6 @@ def write_reports(
     output_file: str | os.PathLike[str],
     *,
     tracking_uri: str | None = None,
-    ui_url: str | None = None,
 ) -> list[Path]:
     """Write the page of a run. For several runs, write a page of all, and a page of each into a folder next to it.
 
@@ -165,7 +161,6 @@ def write_reports(
         runs: MLflow run ids, their beginnings, or names. A parent run, such as that of a sweep, adds its child runs.
         output_file: The page, such as ``report.html``; those of several runs are in ``report/``.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Returns:
         The files, the page of all runs first.
@@ -177,7 +172,7 @@ def write_reports(
     """
     path = Path(output_file)
     check_result_file(path)
-    store = connect_to_read(tracking_uri, ui_url)
+    store = connect_to_read(tracking_uri)
     evaluations = list({each.run_id: each for run in runs for each in named_evaluations(store, run)}.values())
     for each in evaluations:
         check_ended(each)

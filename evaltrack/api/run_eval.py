@@ -16,7 +16,7 @@ from evaltrack.evaluation.resume import command_to_resume, run_to_resume
 from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import GoldenSet
-from evaltrack.tracking.store import StoreAddress, check_is_there
+from evaltrack.tracking.store import check_is_there, connect
 
 if TYPE_CHECKING:
     from evaltrack.api.write_golden import GoldenLike
@@ -30,7 +30,6 @@ def run_eval(
     resume: str | None = None,
     retry_errors: bool = False,
     tracking_uri: str | None = None,
-    ui_url: str | None = None,
     progress: ProgressChoice = None,
     **settings: Unpack[EvaluationOptions],
 ) -> RunResult:
@@ -50,7 +49,6 @@ def run_eval(
             Finished questions are skipped.
         retry_errors: Rerun failed questions of a resumed run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives progress. True draws a bar, or writes lines outside a terminal; False shows nothing; None
             draws a bar in a notebook.
         **settings: The settings of the evaluation, described in `evaltrack.evaluation.settings.EvaluationConfig`, such
@@ -69,7 +67,7 @@ def run_eval(
     return evaluate_golden(
         path,
         config,
-        StoreAddress(tracking_uri, ui_url),
+        tracking_uri,
         target=chosen,
         resume=resume,
         retry_errors=retry_errors,
@@ -148,7 +146,6 @@ def resume_run(
     *,
     retry_errors: bool = False,
     tracking_uri: str | None = None,
-    ui_url: str | None = None,
     progress: ProgressChoice = None,
 ) -> RunResult:
     """Resume an interrupted evaluation with its original settings.
@@ -157,7 +154,6 @@ def resume_run(
         run_id: MLflow run id, its beginning, or the run's name.
         retry_errors: Rerun its failed questions.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Address of MLflow's UI, for links.
         progress: As in `run_eval`.
 
     Raises:
@@ -166,14 +162,13 @@ def resume_run(
         KeyboardInterrupt: it was interrupted; the run is KILLED and can be resumed.
     """
     check_is_there(tracking_uri)
-    connection = StoreAddress(tracking_uri, ui_url)
-    store = connection()
+    store = connect(tracking_uri)
     run_id = run_to_resume(run_id, store)
     command = command_to_resume(run_id, store)
     return evaluate_golden(
         command.golden,
         command.settings,
-        connection,
+        tracking_uri,
         target=command.target,
         resume=run_id,
         retry_errors=retry_errors,

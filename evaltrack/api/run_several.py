@@ -119,7 +119,6 @@ def run_sets(
     *,
     target: str | Callable[..., Any] | None = None,
     tracking_uri: str | None = None,
-    ui_url: str | None = None,
     progress: ProgressChoice = None,
     say: Callable[[str], object] = lambda _: None,
     **settings: Unpack[EvaluationOptions],
@@ -133,7 +132,6 @@ def run_sets(
         golden_paths: `.jsonl` or `.json` golden sets with different names.
         target: As in `run_eval`; ``"auto"`` gives each set its own default target.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives the progress of each set; otherwise as in `run_eval`.
         say: Receives the path of each set before its evaluation.
         **settings: As in `run_eval`, except `only_failed` and `evaluation_json`, which apply to a single set.
@@ -148,7 +146,7 @@ def run_sets(
     paths = [os.fspath(each) for each in golden_paths]
     _, target, config, functions = chosen_settings("", target, settings)
     _check(paths, config, target)
-    store = connect(tracking_uri, ui_url)
+    store = connect(tracking_uri)
     plans = _plans(paths, config, target, functions, tracking_uri)
     with shown_progress(progress) as bar, closing(plans):
         first = next(plans)  # the parent is opened after all checks
@@ -233,7 +231,6 @@ def run_sweep(
     *,
     resume: str | None = None,
     tracking_uri: str | None = None,
-    ui_url: str | None = None,
     progress: ProgressChoice = None,
     say: Callable[[str], object] = lambda _: None,
 ) -> SweepResult:
@@ -247,7 +244,6 @@ def run_sweep(
             mapping may hold functions as targets.
         resume: Id of the parent run of an interrupted sweep to resume. Finished runs are skipped.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives the progress of each configuration; otherwise as in `run_eval`.
         say: Receives the parent run with the command to resume it, then each configuration.
 
@@ -258,7 +254,7 @@ def run_sweep(
         KeyboardInterrupt: it was interrupted; the current run is KILLED and can be resumed.
     """
     plan, stop = check_sweep(sweep, tracking_uri), Stop()
-    store = connect(tracking_uri, ui_url)
+    store = connect(tracking_uri)
     labels = [each.label or plan.name for each in plan.configurations]
     with stop.handled(), shown_progress(progress) as shown:
         experiment = plan.configurations[0].settings.experiment

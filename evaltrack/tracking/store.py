@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from importlib.util import find_spec
 from json import JSONDecodeError
@@ -100,22 +99,6 @@ class Store:
             )
 
 
-@dataclass(frozen=True)
-class StoreAddress:
-    """The addresses of a store and its UI. It connects on the first call. None is as for `connect`."""
-
-    uri: str | None = None
-    ui_url: str | None = None
-
-    def __call__(self) -> Store:
-        """Return the store. Raises as `connect` does."""
-        return self._store
-
-    @cached_property
-    def _store(self) -> Store:
-        return connect(self.uri, self.ui_url)
-
-
 @contextmanager
 def own_words() -> Iterator[None]:
     """Turn the exceptions of an artifact store, such as boto3's errors, into MLflow's exception."""
@@ -129,10 +112,10 @@ def own_words() -> Iterator[None]:
         raise MlflowException(f"the artifact store says: {error or type(error).__name__}") from error
 
 
-def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
+def connect(uri: str | None = None) -> Store:
     """Return the store at `uri`, or that of MLflow's own settings. It is asked once, with a short timeout.
 
-    Links lead to the UI at `ui_url`, else at `EVALTRACK_UI_URL`, else to the store itself if it is a server.
+    Links lead to the UI at `EVALTRACK_UI_URL`, else to the store itself if it is a server.
 
     Raises:
         UsageError: the UI's address is not an http(s) URL, or holds a password.
@@ -140,7 +123,7 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
     """
     import mlflow
 
-    ui_url = _checked_ui(ui_url or os.environ.get(UI_VARIABLE, ""))
+    ui_url = _checked_ui(os.environ.get(UI_VARIABLE, ""))
     os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # it shows passwords
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # drawn wherever tqdm is installed
     uri = uri or mlflow.get_tracking_uri()
@@ -154,7 +137,7 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
     return Store(uri, client, ui_url)
 
 
-def connect_to_read(uri: str | None = None, ui_url: str | None = None) -> Store:
+def connect_to_read(uri: str | None = None) -> Store:
     """Return the store as `connect` does, but do not create a missing SQLite store.
 
     Raises:
@@ -162,7 +145,7 @@ def connect_to_read(uri: str | None = None, ui_url: str | None = None) -> Store:
         TrackingError: as `connect`.
     """
     check_is_there(uri)
-    return connect(uri, ui_url)
+    return connect(uri)
 
 
 def check_is_there(uri: str | None = None) -> None:
@@ -208,7 +191,7 @@ def _checked_ui(url: str) -> str | None:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
         cure = "write http://HOST:PORT or https://HOST/PATH, without a password"
-        raise UsageError(f"`ui_url=` (or {UI_VARIABLE}): `{shown_url(address)}` is not an address of a UI; {cure}")
+        raise UsageError(f"{UI_VARIABLE}: `{shown_url(address)}` is not an address of a UI; {cure}")
     return address
 
 

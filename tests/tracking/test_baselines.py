@@ -102,9 +102,11 @@ def test_a_tag_that_somebody_else_wrote_is_passed_over(store_uri: str) -> None:
     assert list_baselines(store, "0") == []
 
 
-def test_the_comparison_is_recorded_on_the_candidate(store_uri: str, runs: dict[str, RunResult]) -> None:
-    ui = "http://mlflow.example"
-    made = compare_runs(runs["worse"].run_id, runs["baseline"].run_id, tracking_uri=store_uri, ui_url=ui)
+def test_the_comparison_is_recorded_on_the_candidate(
+    store_uri: str, runs: dict[str, RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALTRACK_UI_URL", ui := "http://mlflow.example")
+    made = compare_runs(runs["worse"].run_id, runs["baseline"].run_id, tracking_uri=store_uri)
 
     run = mlflow.MlflowClient(store_uri).get_run(runs["worse"].run_id)
     assert run.data.tags["evaltrack.compare.verdict"] == "regression"

@@ -123,7 +123,8 @@ def test_no_link_is_guessed(store: Store, tmp_path: Path, monkeypatch: pytest.Mo
     relative = f"#/experiments/0/evaluation-runs?selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
     assert f"[Side by side]({relative})" in described
 
-    linked = compare_runs(now.run_id, was.run_id, tracking_uri=store.uri, ui_url="https://mlflow.example/team/")
+    monkeypatch.setenv("EVALTRACK_UI_URL", "https://mlflow.example/team/")
+    linked = compare_runs(now.run_id, was.run_id, tracking_uri=store.uri)
     place = f"https://mlflow.example/team/#/experiments/0/evaluation-runs?selectedRunUuid={now.run_id}"
     assert linked.compare_link == f"{place}&compareToRunUuid={was.run_id}"
     assert linked.candidate.link == f"https://mlflow.example/team/#/experiments/0/runs/{now.run_id}"

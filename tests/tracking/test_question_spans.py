@@ -126,7 +126,7 @@ def test_in_this_process_as_well(store_uri: str, golden: Path, monkeypatch: pyte
 
 
 def test_resuming_deletes_no_spans_of_the_application_and_the_report_links_to_them(
-    store_uri: str, golden: Path, tmp_path: Path
+    store_uri: str, golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a question has of the application stays; asked again it has a new trace, to which the report links."""
     target = "python:instrumented_app:traced"
@@ -143,7 +143,8 @@ def test_resuming_deletes_no_spans_of_the_application_and_the_report_links_to_th
     assert len(ids) == QUESTIONS + 1  # that of the failure, and that of the answer
     rows = {row["id"]: row["trace_id"] for row in again.rows}
     assert all(ids[each] == {"question", "retrieve", "traced", "find"} for each in rows.values())
-    text = report_html(again.run_id, tracking_uri=store_uri, ui_url="http://127.0.0.1:1")
+    monkeypatch.setenv("EVALTRACK_UI_URL", "http://127.0.0.1:1")
+    text = report_html(again.run_id, tracking_uri=store_uri)
     assert all(each in text for each in rows.values())
 
 
