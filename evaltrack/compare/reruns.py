@@ -278,8 +278,14 @@ class _Session:
         p = luck(consistent, lucky, draws if failing else DRAWS)
         if p < LUCK_LEVEL:
             return "confirmed"
-        nothing_drawn = failing and draws == 1 and not lucky
+        nothing_drawn = failing and draws == 1 and not lucky and self._failing_by_chance() < UNCLEAR_LEVEL
         return "unclear" if p < UNCLEAR_LEVEL or nothing_drawn else "lucky"
+
+    def _failing_by_chance(self) -> float:
+        """Return how many flaky questions are expected to fail in all reruns. With hundreds of them, some do."""
+        flaky = [key for key in self._questions.broke if self._passed[key]]
+        failed = sum(self._failed[key] for key in flaky)
+        return len(flaky) * (failed / (failed + len(flaky))) ** RERUNS if flaky else 0.0
 
     def _rerun(self, key: str, state: RerunState) -> Rerun:
         record, own = self._records.get(key, (0, 0)), self._questions.trials.get(key, (0, 0))

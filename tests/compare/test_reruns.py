@@ -117,6 +117,13 @@ def test_without_a_record_luck_is_measured_on_the_candidate(
     assert state_of("X", others=others, fixed=fixed, failing=failing)[0] == state
 
 
+@pytest.mark.parametrize(("flaky", "expected"), [(20, "unclear"), (250, "lucky")])
+def test_with_hundreds_of_flaky_questions_one_fails_in_all_reruns_by_chance(flaky: int, expected: str) -> None:
+    others = {f"q{number}": "X." for number in range(flaky)}
+    state, calls = state_of("X", others=others, broke=("q", *others), failing=["z"] * 600, limit=9 + 2 * flaky)
+    assert (state, calls) == (expected, 9 + 2 * flaky)
+
+
 def test_a_target_that_gives_the_same_answers_is_deterministic() -> None:
     """All reruns, of the failing questions too, give the sources of the run: what fails is broken."""
     assert state_of("x", failing=("a", "b"), limit=12)[0] == "confirmed"
