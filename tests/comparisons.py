@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from evaltrack.compare.change import BY_URGENCY, Cause, Change, Fate
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, OutcomeTable, Rule
-from evaltrack.compare.gate import Gate, Threshold
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule
+from evaltrack.compare.gate import Gate
 from evaltrack.compare.reruns import Reruns
 from evaltrack.metrics.criteria import Criterion
+from evaltrack.metrics.metric import Threshold
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, stored_row
@@ -109,7 +110,6 @@ def comparison(**fields: Any) -> Comparison:
         metrics=(RECALL, MRR, TOKENS),
         groups=GROUPS,
         **by_fate(FLIP, FIX, DROP, LOST),
-        outcomes=OutcomeTable(21, 1, 1, 0, only_before=1),
         num_common=24,
         added=("30", "31"),
         removed=("29",),
@@ -152,7 +152,6 @@ def quiet(**fields: Any) -> Comparison:
             metrics=(same,),
             groups=(),
             by_fate=by_fate()["by_fate"],
-            outcomes=OutcomeTable(24, 0, 0, 0),
             **dict.fromkeys(("added", "removed", "edited", "ignored"), ()),
             left_out=(),
             fates={"identical": 24},

@@ -24,7 +24,6 @@ Finding = tuple[Cause, bool]
 """A difference, and True if it can explain the loss or gain."""
 
 MOVED_TEXTS: tuple[CauseKind, ...] = ("ids_changed", "rechunked", "source_text_changed")
-NOTHING_DIFFERS = "the stored rows do not differ"
 NOTHING_SEEN = AllSources()
 
 FELL = 3
@@ -59,10 +58,10 @@ def causes_of(
     findings.sort(key=lambda each: (ORDER.index(each[0].kind), each[0].rank_before or each[0].rank_after or 0))
     first = next((cause for cause, explains in findings if explains), None)
     others = [cause for cause, _ in findings if cause is not first]
-    return [first or Cause("unknown", _unexplained(loss, others)), *others]
+    return [first or Cause("unknown", _unexplained(loss, others, worse=worse)), *others]
 
 
-def _unexplained(loss: Differences, others: Sequence[Cause]) -> str:
+def _unexplained(loss: Differences, others: Sequence[Cause], *, worse: bool) -> str:
     """Return the reason for an unknown cause. With several trials, a row shows only one of them."""
     sides = (("before", loss.good), ("now", loss.bad))
     shares = [f"{when} {row.passes} of {row.trials} trials passed" for when, row in sides if row.trials]
@@ -70,7 +69,10 @@ def _unexplained(loss: Differences, others: Sequence[Cause]) -> str:
         return ", ".join(shares)
     if not loss.same_order:
         return f"the answer {'is the same' if loss.same_answer else 'changed'}, with {context_words(loss)}"
-    return CAUSES["unknown"].title if others or not loss.same_answer else NOTHING_DIFFERS
+    if others or not loss.same_answer:
+        return CAUSES["unknown"].title
+    judged = ", or in the judge's reasoning" if loss.good.verdicts or loss.bad.verdicts else ""
+    return "the stored rows do not differ" if worse else f"what differs comes after the first {loss.k} sources{judged}"
 
 
 def _cause(

@@ -61,6 +61,8 @@ class CauseWords(NamedTuple):
     pages: str = ""
     sentence: str = ""
     opposite: CauseKind | None = None
+    seen: bool = False
+    about: Literal["sources", "answers"] | None = None
 
 
 CAUSES: Mapping[CulpritKind, CauseWords] = {
@@ -122,12 +124,6 @@ class Change:
     def counts(self) -> bool:
         """True if a broken question counts for the gate: it is not flaky, not possibly flaky, and not accepted."""
         return not self.accepted and (self.rerun is None or self.rerun.counts)
-
-    @property
-    def same_retrieval(self) -> bool | None:
-        """True if both sides scored the same ranked sources; None if that is not known."""
-        names = [row.scored_names for row in (self.before, self.after) if row is not None]
-        return names[0] == names[1] if len(names) == 2 and None not in names else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from evaltrack.compare.causes import NOTHING_DIFFERS, ORDER, causes_of
+from evaltrack.compare.causes import ORDER, causes_of
 from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, ChangedQuestions, Fate
 from evaltrack.compare.differences import AllSources
 from evaltrack.compare.pairing import MAIN_SCORES, Paired, error_counts, numbers
 from evaltrack.records import Reasoned
+from evaltrack.records.amount import count
 from evaltrack.records.stored_row import PRINTS, StoredRow, compared_columns
 
 FATES: tuple[Fate, ...] = get_args(Fate)
@@ -22,13 +23,10 @@ WHOLE_ROWS = 200
 """Changes that hold the rows of both sides with the texts of their sources."""
 
 LISTED = 10_000
-"""Questions listed in addition to broken, lost and fixed ones, and changes that hold rows."""
+"""Questions listed in addition to broken, lost and fixed ones, and changes whose rows are read for causes."""
 
 SAMPLED = 2000
 """Identical questions that are shown if there are more than `LISTED` leaves room for."""
-
-MAX_CAUSES = 20_000
-"""Changed questions whose causes are searched. With more, the rules have long decided."""
 
 MAX_DISTINCT = 20
 """Distinct trials of one question that are read, the most frequent first."""
@@ -175,10 +173,9 @@ class _Explainer:
     def __init__(self, paired: Paired, k: int, by_fate: Mapping[Fate, Sequence[str]]) -> None:
         self._scores, self._k = paired.telling, k
         ids = [key for listed in by_fate.values() for key in listed]
-        self._carried = set(ids[:LISTED])
         sides = (paired.baseline, paired.candidate)
         self._rows = [
-            {**side.rows(ids[:WHOLE_ROWS], True), **side.rows(ids[WHOLE_ROWS:MAX_CAUSES], False)} for side in sides
+            {**side.rows(ids[:WHOLE_ROWS], True), **side.rows(ids[WHOLE_ROWS:LISTED], False)} for side in sides
         ]
         self._all_sources = AllSources.of(*self._rows)
         moved = [key for fate in (*WORSE, *BETTER) for key in by_fate[fate] if all(key in rows for rows in self._rows)]
@@ -193,26 +190,23 @@ class _Explainer:
         """Return the question with its cause."""
         light, (before, after) = self._light[key], (rows.get(key) for rows in self._rows)
         dropped, raised = (self._moved(light, worse=worse) for worse in (True, False))
-        causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
-        question = after.question if after else ""
+        causes = [Cause("unknown", f"its rows were not read: more than {LISTED} questions changed")]
         if before and after:
             before, after, causes = self._explain(before, after, fate, dropped if fate in WORSE else raised)
-        labels = (light[f"{name}_c"] for name in ("difficulty", "category"))
-        difficulty, category = (each if isinstance(each, str) else None for each in labels)
         return Change(
             id=key,
-            question=question,
+            question=after.question if after else "",
             domain=str(light["domain_c"]),
-            difficulty=difficulty,
-            category=category,
+            difficulty=after.difficulty if after else None,
+            category=after.category if after else None,
             was=light["outcome_b"],
             now=light["outcome_c"],
             cause=causes[0],
             also=tuple(causes[1:]),
             dropped=dropped,
             raised=raised,
-            before=before if key in self._carried else None,
-            after=after if key in self._carried else None,
+            before=before,
+            after=after,
             fate=fate,
         )
 
@@ -234,7 +228,7 @@ class _Explainer:
                 return made
         causes = self._causes(before, after, worse=worse)
         if not worse and causes[0].kind == "unknown":
-            causes = causes[1:] or [Cause("unknown", _unseen(causes[0].detail, before, after, self._k))]
+            causes = causes[1:] or causes
         return before, after, causes
 
     def _causes(self, before: StoredRow, after: StoredRow, *, worse: bool) -> list[Cause]:
@@ -270,17 +264,9 @@ class _Explainer:
         winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
         was, now, causes = next(made for made, _ in departures if (made[2][0].kind, made[2][0].source) == winner)
         if len(bad) > 1:
-            share = f"{_share(votes[winner], len(failed))} {what}{'' if worse else ' before'}"
+            share = f"{votes[winner]} of {count(len(failed), 'trial')} {what}{'' if worse else ' before'}"
             causes = [replace(causes[0], detail=f"{causes[0].detail}, in {share}"), *causes[1:]]
         return _showing(before, was), _showing(after, now), causes
-
-
-def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
-    """Return the likely place of a difference that the first k do not show."""
-    if detail != NOTHING_DIFFERS:
-        return detail
-    judged = ", or in the judge's reasoning" if before.verdicts or after.verdicts else ""
-    return f"what differs comes after the first {k} sources{judged}"
 
 
 # Several trials
@@ -303,13 +289,6 @@ def _worse_trials(
 def _failing(trials: Sequence[StoredRow]) -> float:
     measured = [row.passed for row in trials if row.passed is not None]
     return measured.count(False) / len(measured) if measured else 0.0
-
-
-def _share(times: int, total: int) -> str:
-    if total == 1:
-        return "the one trial"
-    every = "both trials" if total == 2 else f"all {total} trials"
-    return every if times == total else f"{times} of the {total} trials"
 
 
 def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:

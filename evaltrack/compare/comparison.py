@@ -14,11 +14,11 @@ from typing import Literal
 
 from evaltrack.compare.change import CauseKind, ChangedQuestions
 from evaltrack.compare.culprits import Behind, Culprit, find_behind, find_culprits
-from evaltrack.compare.gate import Gate, Threshold
+from evaltrack.compare.gate import Gate
 from evaltrack.compare.reruns import Reruns
 from evaltrack.compare.run_differences import RunDifference, run_differences
 from evaltrack.metrics.criteria import RUBRIC_AIMS
-from evaltrack.metrics.metric import relative
+from evaltrack.metrics.metric import Threshold, relative
 from evaltrack.records.run import Run
 
 Verdict = Literal["ok", "regression", "unknown"]
@@ -122,19 +122,6 @@ class GroupDelta:
 
 
 @dataclass(frozen=True)
-class OutcomeTable:
-    """The common questions by their outcomes on both sides: passed, failed, or not measured."""
-
-    still_pass: int
-    broke: int
-    fixed: int
-    still_fail: int
-    only_before: int = 0
-    only_now: int = 0
-    neither: int = 0
-
-
-@dataclass(frozen=True)
 class ComparedAim:
     """One aim of the rubric in a comparison. Changes are relative to their starting value.
 
@@ -167,9 +154,9 @@ class Comparison(ChangedQuestions):
     """The result of comparing a candidate with a baseline.
 
     `rules` has the rules of the `gate`, broken ones first. `loss_p` is the p value of the test over all questions that
-    broke and were fixed. `outcomes` counts passes and failures, or is None if passing is not compared. `causes` counts
-    the causes of the questions that got worse. `not_selected` are the questions that one run did not select; `texts`
-    has the questions that were not compared, by id. `screen` renders the comparison for a notebook.
+    broke and were fixed. `causes` counts the causes of the questions that got worse. `not_selected` are the questions
+    that one run did not select; `texts` has the questions that were not compared, by id. `screen` renders the
+    comparison for a notebook.
     """
 
     baseline: Run
@@ -181,7 +168,6 @@ class Comparison(ChangedQuestions):
     loss_p: float
     metrics: tuple[MetricDelta, ...]
     groups: tuple[GroupDelta, ...]
-    outcomes: OutcomeTable | None
     num_common: int
     added: tuple[str, ...]
     removed: tuple[str, ...]

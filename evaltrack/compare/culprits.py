@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FALLS: tuple[CauseKind, ...] = ("source_lost", "source_demoted")
 ERRORS: tuple[CauseKind, ...] = ("target_failed", "judge_failed")
-SEEN: tuple[CulpritKind, ...] = ("page_new", "page_deleted", "source_text_changed", "ids_changed", "rechunked")
+SEEN = tuple(kind for kind, words in CAUSES.items() if words.seen)
 """Observed changes of pages, of which several are named. Other changes must explain more than half."""
 
 SEVERAL = 2
@@ -200,17 +200,8 @@ def find_behind(comparison: Comparison) -> Behind | None:
 
 def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
     """Return the differences between the runs that may be related to this kind."""
-    if kind in (
-        "hard_fail",
-        "dimensions_fell",
-        "tools_changed",
-        "answer_missing",
-        "answer_changed",
-        "now_declines",
-        "no_longer_declines",
-    ):
-        return tuple(filter(about_answers, differences))
-    return tuple(filter(about_sources, differences)) if kind in (*SEEN, "source_lost") else ()
+    related = {"answers": about_answers, "sources": about_sources}.get(CAUSES[kind].about or "")
+    return tuple(filter(related, differences)) if related else ()
 
 
 # Documents with their texts

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.compare.change import ChangedQuestions
 from evaltrack.compare.changes import add_fates, changed_questions
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, OutcomeTable
-from evaltrack.compare.gate import Gate, Threshold
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
+from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import GROUP_METRICS, NotComparableError, Paired, Side, numbers
 from evaltrack.compare.reruns import Questions, Rerun, Rerunner, Reruns, rerun_questions
 from evaltrack.compare.verdict import Loss, decide
 from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.metrics.catalogue import BY_METRIC, LATENCIES, depending_on
-from evaltrack.metrics.metric import Score
+from evaltrack.metrics.metric import Score, Threshold
 from evaltrack.records import Signature
 from evaltrack.records.stored_row import NUM_EXPECTED
 from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test
@@ -92,7 +92,6 @@ def compare(
         gate=gate,
         reruns=reruns,
         loss_p=loss.p,
-        outcomes=_outcome_table(paired) if paired.passing_compared else None,
         num_common=len(paired.frame),
         added=paired.added,
         removed=paired.removed,
@@ -311,13 +310,6 @@ def _reruns(
     except EvaltrackError as error:
         return Reruns(dict.fromkeys(broke, Rerun("not rerun")), varied=varied, why_not=str(error))
     return replace(made, varied=varied or made.varied)
-
-
-def _outcome_table(paired: Paired) -> OutcomeTable:
-    was, now = (paired.frame[f"passed_{end}"] for end in "bc")
-    pairs = (was & now, was & ~now, ~was & now, ~was & ~now)
-    gaps = (was.notna() & now.isna(), was.isna() & now.notna(), was.isna() & now.isna())
-    return OutcomeTable(*(int(mask.fillna(False).sum()) for mask in (*pairs, *gaps)))
 
 
 def _texts(paired: Paired) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import LATENCIES, SCORES, MetricTable, metric_table
-from evaltrack.metrics.metric import Score
+from evaltrack.metrics.metric import Score, Threshold
 from evaltrack.records import OwnScore
 from evaltrack.records.config import Config, OptionalText, Texts, setting
 from evaltrack.records.verdict import NAME_PATTERN
@@ -23,33 +23,10 @@ from evaltrack.records.verdict import NAME_PATTERN
 MIN_COVERAGE = 0.9
 """Default share of the questions that must be left to compare after edits."""
 
-EXACT = 1e-9
-"""A drop that exceeds its threshold by less equals it, which is no regression."""
-
 GateKind = Literal["auto", "seed", "evidence"]
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """The allowed drop: a share of the baseline's value, or an amount of the metric itself."""
-
-    amount: float
-    relative: bool
-
-    def __str__(self) -> str:
-        return f"{self.amount:.4g}" if not self.relative else f"{100 * self.amount:.4g} %"
-
-    def exceeded(self, baseline: float, candidate: float, *, higher_is_better: bool) -> bool:
-        """Return True if the drop is larger. A drop exactly at the threshold is not."""
-        worse = baseline - candidate if higher_is_better else candidate - baseline
-        return worse > self.amount * (abs(baseline) if self.relative else 1) + EXACT
-
-
-DEFAULT_DROPS = {
-    score.metric: Threshold(score.tolerance.drop, relative=score.tolerance.relative)
-    for score in SCORES
-    if score.tolerance
-}
+DEFAULT_DROPS = {score.metric: score.max_drop for score in SCORES if score.max_drop}
 """The default allowed drops."""
 
 

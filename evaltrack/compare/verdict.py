@@ -8,9 +8,10 @@ from typing import get_args
 
 from evaltrack.compare.change import ChangedQuestions
 from evaltrack.compare.comparison import GroupDelta, MetricDelta, Rule, RuleState, Verdict
-from evaltrack.compare.gate import EXACT, MIN_COVERAGE, Gate
+from evaltrack.compare.gate import MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.reruns import Reruns
+from evaltrack.metrics.metric import EXACT
 from evaltrack.stats.significance import holm
 
 LEVEL = 0.03

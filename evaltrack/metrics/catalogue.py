@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
-from evaltrack.metrics.metric import Aim, Hint, Part, Score, Tolerance
+from evaltrack.metrics.metric import Aim, Hint, Part, Score, Threshold
 from evaltrack.metrics.rubric import DIMENSIONS, MODES, TIER_SCORES, TIERS
 from evaltrack.records import OwnScore, Signature
 from evaltrack.records.stored_row import FIELDS
@@ -49,7 +49,7 @@ REASONING_SCORES = (
         "the rubric's score, from 0 to 100",
         depends_on=WEIGHTED,
         headline=5,
-        tolerance=Tolerance(0.10),
+        max_drop=Threshold(0.10),
         span=100.0,
         form="points",
     ),
@@ -90,7 +90,7 @@ REASONING_SCORES = (
             depends_on=WEIGHTED,
             compared=tier == 0,  # hard fails
             higher_is_better=tier != 0,
-            tolerance=None if tier else Tolerance(0.10, relative=False),
+            max_drop=None if tier else Threshold(0.10, relative=False),
         )
         for name, (tier, each) in zip(TIER_SCORES, TIERS.items(), strict=True)
     ),
@@ -113,7 +113,7 @@ SCORES = (
         "Recall@{k}",
         "relevant in the first k / relevant",
         headline=2,
-        tolerance=Tolerance(0.05),
+        max_drop=Threshold(0.05),
         hint=Hint(
             0.8,
             ("expected chunks might not be indexed", "query terms do not match the documents' vocabulary"),
@@ -134,7 +134,7 @@ SCORES = (
         "1 / rank of the first relevant in the first k, else 0",
         mean="mrr",
         headline=3,
-        tolerance=Tolerance(0.10),
+        max_drop=Threshold(0.10),
         hint=Hint(0.7, ("the first result is often wrong", "reranking is needed", "the scoring function needs tuning")),
     ),
     _Retrieval("hit", "Hit rate", "1 if any relevant is in the first k, else 0", mean="hit_rate", binary=True),
@@ -153,7 +153,7 @@ SCORES = (
         "negatives: 1 if the target declined, else 0",
         mean="negative_pass_rate",
         depends_on=JUDGE,
-        tolerance=Tolerance(0.10),
+        max_drop=Threshold(0.10),
     ),
     _Share(
         "false_abstention",
@@ -161,7 +161,7 @@ SCORES = (
         "answerable: 1 if the target declined, else 0",
         mean="false_abstention_rate",
         higher_is_better=False,
-        tolerance=Tolerance(0.10, relative=False),  # its baseline is often 0
+        max_drop=Threshold(0.10, relative=False),  # its baseline is often 0
     ),
     Score(
         "overall_score",
@@ -170,7 +170,7 @@ SCORES = (
         mean="judge_score",
         depends_on=JUDGE,
         headline=4,
-        tolerance=Tolerance(0.10),
+        max_drop=Threshold(0.10),
     ),
     _Judged("accuracy", "Accuracy", "the judge: correctness of the answer's facts"),
     _Judged("completeness", "Completeness", "the judge: share of the expected facts in the answer"),

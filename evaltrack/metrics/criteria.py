@@ -15,7 +15,7 @@ from typing import Literal
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.metrics.metric import Aim, relative
+from evaltrack.metrics.metric import EXACT, Aim, relative
 
 NAMED = {
     "minimum": "hit_rate>0.80,mrr>0.70,judge_score>0.75",
@@ -26,9 +26,6 @@ NAMED = {
 """Named criteria: for answers with sources (two levels), for retrieval, and for an agent that works at all."""
 
 _FORMS = f"write {', '.join(NAMED)}, or bounds like recall_at_k>=0.8"
-
-EXACT = 1e-9
-"""A value nearer to its bound than this equals it, as in the gate: means have rounding errors."""
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda value, bound: value >= bound - EXACT,

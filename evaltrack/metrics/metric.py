@@ -29,12 +29,24 @@ class Hint:
     of_embeddings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Tolerance:
-    """The drop that the gate allows by default: a share of the baseline's value, or an absolute amount."""
+EXACT = 1e-9
+"""A value nearer to its bound than this equals it: means have rounding errors."""
 
-    drop: float
+
+@dataclass(frozen=True)
+class Threshold:
+    """The allowed drop of a metric: a share of the baseline's value, or an amount of the metric itself."""
+
+    amount: float
     relative: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.amount:.4g}" if not self.relative else f"{100 * self.amount:.4g} %"
+
+    def exceeded(self, baseline: float, candidate: float, *, higher_is_better: bool) -> bool:
+        """Return True if the drop is larger. A drop exactly at the threshold is not."""
+        worse = baseline - candidate if higher_is_better else candidate - baseline
+        return worse > self.amount * (abs(baseline) if self.relative else 1) + EXACT
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class Score:
         compared: True if runs are compared by it.
         tells_result: True if a changed score means that the question's result changed.
         span: The largest difference of two values; None without a bound.
-        tolerance: The gate's default rule, if there is one.
+        max_drop: The drop that the gate allows by default; None has no default rule.
         hint: Likely causes of a low value.
         aim: The aim of the reasoning rubric.
         own: True if it is the user's own.
@@ -101,7 +113,7 @@ class Score:
     compared: bool = True
     tells_result: bool = True
     span: float | None = 1.0
-    tolerance: Tolerance | None = None
+    max_drop: Threshold | None = None
     hint: Hint | None = None
     aim: Aim | None = None
     own: bool = False

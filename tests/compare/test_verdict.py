@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from evaltrack.compare.comparison import Comparison, MetricDelta, OutcomeTable, Rule
+from evaltrack.compare.comparison import Comparison, MetricDelta, Rule
 from evaltrack.compare.engine import compare
-from evaltrack.compare.gate import DEFAULT_DROPS, ComparisonConfig, Gate, GateKind, Threshold, parse_drops
+from evaltrack.compare.gate import DEFAULT_DROPS, ComparisonConfig, Gate, GateKind, parse_drops
 from evaltrack.compare.pairing import Side
 from evaltrack.errors import UsageError
+from evaltrack.metrics.metric import Threshold
 from evaltrack.records import Failure
 from evaltrack.records.run import SelectedPart
 from evaltrack.report.comparison_words import drop_words, reasons, rules_words
@@ -191,23 +192,15 @@ def test_intervals_stay_within_what_is_possible_and_are_left_out_without_a_chang
     assert all(metric.interval is None for metric in same.metrics)
 
 
-@pytest.mark.parametrize("name", ["all_flips", "errors_on_one_side", "one_question", "a_panel", "reasoning"])
-def test_the_table_of_outcomes_agrees_with_what_became_of_the_questions(name: str) -> None:
-    made = HARD[name]()
-    table = made.outcomes
-    assert table is not None
-    if name == "reasoning":
-        assert made.verdict == "regression"
-        assert any(words.startswith("Reasoning score fell") for words in reasons(made))
-    assert (table.broke, table.fixed) == (made.count("broke"), made.count("fixed"))
-    (passing,) = (metric for metric in made.metrics if metric.name == "pass_rate")
-    assert table.still_pass + table.broke + table.fixed + table.still_fail == passing.n
+def test_a_reasoning_score_that_fell_is_a_regression() -> None:
+    made = HARD["reasoning"]()
+    assert made.verdict == "regression"
+    assert any(words.startswith("Reasoning score fell") for words in reasons(made))
 
 
-def test_questions_that_one_side_measured_are_in_the_table() -> None:
+def test_a_mean_is_over_the_questions_that_both_sides_measured() -> None:
     was, now = rows_of(TEN, {"q0": DOWN, "q1": DOWN}), rows_of(TEN, {"q1": DOWN, "q2": DOWN})
     made = compare(side(was), side(now), Gate(), resamples=50)
-    assert made.outcomes == OutcomeTable(7, 0, 0, 0, only_before=1, only_now=1, neither=1)
     now = rows_of(TEN, {**{f"q{n}": found("x") for n in range(2)}, "q9": DOWN})
     fell = compare(side(rows_of(TEN, {})), side(now), Gate(), resamples=100)
     assert "Recall@5 fell from 1.000 to 0.778, 22.2 % on the 9 measured in both (allowed: 5 %)" in reasons(fell)

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "evaltrack"
 SHOWN = ("cli", "compare", "report", "server", "tracking")
 """Rooms whose words people read."""
 
-SEVERAL = ("{len(matches)} runs", "{MOST} runs", "{MAX_CAUSES} questions")
+SEVERAL = ("{len(matches)} runs", "{MOST} runs", "{LISTED} questions")
 """Of these there are always several."""
 
 NOUNS = "questions|negatives|runs|errors|rows|chunks|drafts|verdicts|tokens|domains|responses|pages|golden sets"

@@ -19,11 +19,12 @@ from evaltrack.compare.comparison import (
     RuleState,
     Verdict,
 )
-from evaltrack.compare.gate import GateKind, Threshold
+from evaltrack.compare.gate import GateKind
 from evaltrack.compare.pairing import ErrorCount
 from evaltrack.compare.reruns import Rerun, Reruns
 from evaltrack.compare.run_differences import RunDifference
 from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.metric import Threshold
 from evaltrack.records import Signature
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_words import reasons
@@ -169,7 +170,6 @@ class ChangeForm(Form):
     link: str | None
     also: list[CauseForm]
     dropped: Moves
-    same_retrieval: bool | None
     rerun: Rerun | None
     accepted: str | None
     counts: bool
