@@ -122,8 +122,7 @@ def _spanned(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., An
 def _span(home: TraceHome | None, question: Question, habit: SpanHabit) -> Iterator[TracePlace | None]:
     trace = None
     try:
-        with question_span(home, question, habit) as span:
-            trace = span.place
+        with question_span(home, question, habit) as trace:
             yield trace
     except Exception as error:
         note_origin(error, trace)

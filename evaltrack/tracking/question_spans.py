@@ -27,13 +27,6 @@ MOST_EMPTY = 3
 
 
 @dataclass
-class CallSpan:
-    """The span around one call. `place` is None if there is none, or if it is part of a larger trace."""
-
-    place: TracePlace | None = None
-
-
-@dataclass
 class SpanHabit:
     """Tracks if a function makes spans. After a few calls without any it is called without a span around it."""
 
@@ -53,17 +46,20 @@ class SpanHabit:
 
 
 @contextmanager
-def question_span(home: TraceHome | None, question: Question, habit: SpanHabit) -> Iterator[CallSpan]:
-    """Open a span around the call of a function, or none if MLflow writes to another store than the run's."""
+def question_span(home: TraceHome | None, question: Question, habit: SpanHabit) -> Iterator[TracePlace | None]:
+    """Open a span around the call of a function, or none if MLflow writes to another store than the run's.
+
+    Yield its place; None if there is none, or if it is part of a larger trace.
+    """
     mlflow: Any = sys.modules.get("mlflow")
     idle = home is None or (home.joins and habit.has_none)
     if idle or home is None or mlflow is None or not _writes_to(mlflow, home.store):
-        yield CallSpan()
+        yield None
         return
     source = {"mlflow.sourceRun": home.run_id}
     if not home.joins:
         with mlflow.tracing.context(metadata=source):
-            yield CallSpan()
+            yield None
         return
     error: BaseException | None = None
     from mlflow.entities.trace_location import MlflowExperimentLocation
@@ -71,17 +67,17 @@ def question_span(home: TraceHome | None, question: Question, habit: SpanHabit) 
     with mlflow.start_span(
         "question", span_type="CHAIN", trace_destination=MlflowExperimentLocation(home.experiment_id)
     ) as span:
-        call = CallSpan(_place(span))
-        if call.place:
+        place = _place(span)
+        if place:
             span.set_inputs({"question": question.question})
             mlflow.update_current_trace(metadata=source, client_request_id=question.id)
         try:
-            yield call
+            yield place
         except BaseException as raised:  # noqa: BLE001 - raised again below: the span would hold its text unredacted
             error = raised
             span.set_status("ERROR")
-        if call.place:
-            habit.note(call.place)
+        if place:
+            habit.note(place)
     if error is not None:
         raise error
 

@@ -151,11 +151,11 @@ def test_resuming_deletes_no_spans_of_the_application_and_the_report_links_to_th
 def test_what_writes_elsewhere_is_left_alone(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     home = TraceHome(run_id="r", experiment_id="0", store="sqlite:///elsewhere.db", joins=True)
     question = Question(id="1", question="Why?", domain="d")
-    with question_span(home, question, SpanHabit()) as span:
-        assert span.place is None
+    with question_span(home, question, SpanHabit()) as place:
+        assert place is None
     monkeypatch.delitem(sys.modules, "mlflow")
-    with question_span(home.model_copy(update={"store": store_uri}), question, SpanHabit()) as span:
-        assert span.place is None
+    with question_span(home.model_copy(update={"store": store_uri}), question, SpanHabit()) as place:
+        assert place is None
     write_spans()
 
 
@@ -167,8 +167,8 @@ def test_a_function_that_makes_no_spans_is_called_without(store_uri: str) -> Non
     def places(habit: SpanHabit, *, inner: bool) -> list[bool]:
         made = []
         for _ in range(MOST_EMPTY + 2):
-            with question_span(home, question, habit) as span:
-                made.append(span.place is not None)
+            with question_span(home, question, habit) as place:
+                made.append(place is not None)
                 if inner:
                     mlflow.start_span("inner").__enter__().end()
         return made
