@@ -45,10 +45,10 @@ os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 from evaltrack.evaluation.journal import read_command  # noqa: E402 - found through the path above
 from evaltrack.tracking.rows_reader import read_table  # noqa: E402
 from evaltrack.tracking.store import Store, connect  # noqa: E402
-from evaltrack.tracking.traces import read_counts  # noqa: E402
 from tests import warm  # noqa: E402
 from tests.faulty_proxy import Chance, proxy_thread  # noqa: E402
 from tests.openai_server import server_process  # noqa: E402
+from tests.stores import trace_counts  # noqa: E402
 
 LATENCY = 0.05
 FAULTS = ("503", "dropped", "lost", "cut", "doubled", "delayed")
@@ -175,9 +175,9 @@ class Chain:
         for what, ids in self._held(store, runs[0]).items():
             if len(ids) != questions or set(ids) != expected:
                 self.problems.append(f"{what}: {len(ids)} of {len(set(ids))} questions, not {questions}")
-        counts = read_counts(store, runs[0].info.experiment_id, runs[0].info.run_id)
-        if (counts.traces, counts.spans) != (questions, 3 * questions):
-            self.problems.append(f"{counts}, of {questions} questions")
+        traces, spans, _ = trace_counts(store.uri, runs[0].info.run_id, runs[0].info.experiment_id)
+        if (traces, spans) != (questions, 3 * questions):
+            self.problems.append(f"{traces} traces and {spans} spans of {questions} questions")
         if doubled := [name for name in self.metrics if _is_doubled(store, runs[0], name)]:
             self.problems.append(f"logged twice with the same value: {', '.join(doubled[:5])}")
         if not runs[0].data.params:

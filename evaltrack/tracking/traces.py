@@ -11,10 +11,9 @@ import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import count, islice, takewhile
-from operator import add
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.metrics.rubric import tier_words
@@ -49,23 +48,20 @@ PREVIEW = 1000
 
 
 @dataclass(frozen=True)
-class TraceCounts:
-    """Numbers of traces, spans and assessments."""
+class SentTrace:
+    """The parts of a trace that evaltrack wrote: the id of its root, and the numbers of spans and assessments."""
 
-    traces: int = 0
-    spans: int = 0
-    assessments: int = 0
+    root_id: str
+    spans: int
+    assessments: int
 
-    def __add__(self, other: TraceCounts) -> TraceCounts:
-        return TraceCounts(*map(add, astuple(self), astuple(other)))
-
-    def gap(self, stored: TraceCounts) -> str | None:
-        """Return the first number that a store does not match, in words; None if all match."""
-        for what, number in asdict(self).items():
-            if (there := getattr(stored, what)) != number:
-                with_spans = " with their spans" if what == "traces" else ""  # MLflow returns no trace without them
-                return f"{there:,} {what}{with_spans}, not {number:,}"
-        return None
+    def is_in(self, trace: Trace) -> bool:
+        """Return True if a stored trace has all these parts. A trace of the target has other spans too."""
+        trace_id = trace.info.trace_id
+        sent = {self.root_id, *(span_id(trace_id, place) for place in range(1, self.spans))}
+        sent |= {assessment_id(trace_id, place) for place in range(self.assessments)}
+        stored = {span.span_id for span in trace.data.spans}
+        return sent <= stored | {str(each.assessment_id) for each in trace.info.assessments}
 
 
 def write_traces(
@@ -75,15 +71,15 @@ def write_traces(
     rows: Iterable[StoredRow],
     repeated: Container[str] = (),
     on_progress: Callable[[int], object] = lambda _: None,
-) -> TraceCounts:
-    """Write a trace for each row, in batches, and return the counts. `on_progress` receives the number so far.
+) -> dict[str, SentTrace]:
+    """Write a trace for each row, in batches, and return them by id. `on_progress` receives the number so far.
 
     `repeated` has the question texts that occur more than once in the set. Their traces include the id.
 
     Raises:
         TrackingError: the store refused one.
     """
-    counts = TraceCounts()
+    sent = dict[str, SentTrace]()
     client: Any = tracing_client(store.client)
     client = Persistent(client) if has_wire(store.uri) else client
     with tracking_errors("writing traces"):
@@ -91,10 +87,10 @@ def write_traces(
             traces = [_new_trace(row, experiment_id, run_id, is_repeated=row.question in repeated) for row in batch]
             for info, own in traces:
                 client.start_trace(info)
-                counts += TraceCounts(1, len(own), len(info.assessments))
+                sent[info.trace_id] = SentTrace(own[0].span_id, len(own), len(info.assessments))
             _send_spans(store, client, experiment_id, traces)
-            on_progress(counts.traces)
-    return counts
+            on_progress(len(sent))
+    return sent
 
 
 def _new_trace(row: StoredRow, experiment_id: str, run_id: str, *, is_repeated: bool) -> tuple[TraceInfo, list[Span]]:
@@ -156,36 +152,18 @@ def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def read_counts(
-    store: Store, experiment_id: str, run_id: str, roots: Mapping[str, str | None] | None = None
-) -> TraceCounts:
-    """Return how many traces the store holds for a run, with their spans and assessments.
-
-    `roots` names the traces to count, all by default. For a trace that the target made it has the root span. Then only
-    evaltrack's own spans and assessments are counted.
+def traces_gap(store: Store, experiment_id: str, run_id: str, sent: Mapping[str, SentTrace]) -> str | None:
+    """Return how many of the traces the store holds with all that was sent, in words; None if it holds all.
 
     Raises:
         TrackingError: the store does not answer.
     """
-    counts = TraceCounts()
+    whole = set[str]()
     with tracking_errors("reading the traces back"):
-        for page in _pages(store, experiment_id, run_id, include_spans=True):
-            for trace in page:
-                if roots is None or trace.info.trace_id in roots:
-                    counts += _counts_of(trace, roots[trace.info.trace_id] if roots else None)
-    return counts
-
-
-def _counts_of(trace: Trace, root_id: str | None) -> TraceCounts:
-    """Return the counts of a trace; if the target made it, of the parts that evaltrack wrote."""
-    trace_id, assessments = trace.info.trace_id, {str(each.assessment_id) for each in trace.info.assessments}
-    spans = {span.span_id for span in trace.data.spans}
-    if root_id is None:
-        return TraceCounts(1, len(spans), len(assessments))
-    own = [takewhile(spans.__contains__, (span_id(trace_id, place) for place in count(1)))]
-    own.append(takewhile(assessments.__contains__, (assessment_id(trace_id, place) for place in count())))
-    num_spans, num_assessments = (sum(1 for _ in each) for each in own)
-    return TraceCounts(1, (root_id in spans) + num_spans, num_assessments)
+        for page in _pages(store, experiment_id, run_id, include_spans=True):  # MLflow returns no trace without spans
+            own = (trace for trace in page if trace.info.trace_id in sent)
+            whole |= {trace.info.trace_id for trace in own if sent[trace.info.trace_id].is_in(trace)}
+    return None if len(whole) == len(sent) else f"{len(whole):,} whole traces, not {len(sent):,}"
 
 
 def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:

@@ -30,7 +30,7 @@ from evaltrack.tracking.rows_reader import count_rows, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import ROWS, TRIALS, metric_name, rows_tag
-from evaltrack.tracking.traces import TRACES_TAG, has_trace, joined_root, read_counts, trace_of, write_traces
+from evaltrack.tracking.traces import TRACES_TAG, has_trace, traces_gap, write_traces
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric
@@ -228,15 +228,13 @@ class RunWriter:
         chosen_rows = (row for row in self.rows() if has_trace(traced, row))
         rows = itertools.takewhile(lambda _: not is_stopped(), chosen_rows)
         place = (self._store, self._experiment_id, self._run_id)
-        counts = write_traces(
+        sent = write_traces(
             *place,
             rows,
             repeated,
             lambda done: on_progress("writing traces", done, total),
         )
-        named = self.rows(["id", "trace_id", "root_span_id"])
-        roots = {trace_of(self._run_id, row): joined_root(row) for row in named}
-        expect(self._run_id, lambda: counts.gap(read_counts(*place, roots)))
+        expect(self._run_id, lambda: traces_gap(*place, sent))
         with tracking_errors("noting which questions have a trace"):
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
 

@@ -16,17 +16,16 @@ from evaltrack import RunResult, run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.system import retries
 from evaltrack.system.retries import Policy
-from evaltrack.tracking.store import connect
-from evaltrack.tracking.traces import TraceCounts, read_counts
 from tests.api.test_evaluate import answers, golden
 from tests.faulty_proxy import Rules, proxy_thread
+from tests.stores import trace_counts
 
 CREATE, BATCH, UPDATE = "POST .*/runs/create", "POST .*/runs/log-batch", "POST .*/runs/update"
 START, SPANS, ARTIFACT = "POST .*/mlflow/traces$", "POST /v1/traces", "PUT .*/artifacts/"
 NEW_EXPERIMENT, INPUTS, TAG = "POST .*/experiments/create", "POST .*/runs/log-inputs", "POST .*/runs/set-tag"
 VERSION = "GET /version"
 WRITES = (VERSION, CREATE, BATCH, UPDATE, START, SPANS, ARTIFACT, NEW_EXPERIMENT, INPUTS, TAG)
-ALL = TraceCounts(traces=3, spans=6, assessments=9)
+ALL = (3, 6, 9)
 
 
 class Served:
@@ -50,7 +49,7 @@ class Served:
             history = self.client.get_metric_history(run.info.run_id, name)
             assert [each.value for each in history] == [value], name
         assert len(run.inputs.dataset_inputs) == 1
-        assert read_counts(connect(self.address), run.info.experiment_id, run.info.run_id) == ALL
+        assert trace_counts(self.address, run.info.run_id, run.info.experiment_id) == ALL
 
 
 @pytest.fixture
@@ -75,8 +74,8 @@ def test_a_write_that_meets_a_fault_is_there_once(served: Served, fault: str) ->
     ("pattern", "gap"),
     [
         (UPDATE, "holds the status RUNNING, not FINISHED"),
-        (SPANS, "holds 0 traces with their spans, not 3"),
-        (START, "holds 0 assessments, not 9|holds 0 traces with their spans, not 3"),
+        (SPANS, "holds 0 whole traces, not 3"),
+        (START, "holds 0 whole traces, not 3"),
         (ARTIFACT, "holds no artifact settings.json"),
         (CREATE, "its answer is incomplete"),
         (NEW_EXPERIMENT, "its answer is incomplete"),
@@ -115,7 +114,7 @@ def test_a_fault_that_stays_leaves_no_run_finished(served: Served, rules: list[A
 def test_spans_are_looked_for_in_the_store_of_the_run(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlflow.tracking._tracking_service.utils._tracking_uri", "sqlite:///elsewhere.db")
     served.rules.rules = [(SPANS, "login", 1000)]
-    with pytest.raises(TrackingError, match="holds 0 traces with their spans, not 3"):
+    with pytest.raises(TrackingError, match="holds 0 whole traces, not 3"):
         served.run()
 
 

@@ -23,14 +23,13 @@ from evaltrack.errors import TrackingError
 from evaltrack.evaluation.loop import Silent
 from evaltrack.records import Row
 from evaltrack.system.processes import stop_signals
-from evaltrack.tracking.store import connect
-from evaltrack.tracking.traces import read_counts
 from tests import warm
 from tests.api.test_evaluate import golden
 from tests.attacks.test_outputs import ended, recorded
 from tests.cli.test_commands import code
 from tests.files import put
 from tests.small_targets import good, worse
+from tests.stores import trace_counts
 from tests.warm import WarmProcess
 
 NEEDED = 3
@@ -75,7 +74,7 @@ def test_any_clock(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(time, "time_ns", lambda: int(wrong() * 1e9))
     result = run_eval(golden(tmp_path), target=good, tracking_uri=store_uri)
     assert (result.status, status(store_uri)) == ("FINISHED", "FINISHED")
-    assert read_counts(connect(store_uri), "0", result.run_id).traces == 3
+    assert trace_counts(store_uri, result.run_id)[0] == 3
     assert all(row["started_at"] >= 0 for row in result.rows)
 
 

@@ -20,10 +20,10 @@ from evaltrack.system.files import user_name
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.server_retries import reason
 from evaltrack.tracking.store import Store, connect
-from evaltrack.tracking.traces import TraceCounts, read_counts
 from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
 from tests.judging import cli, golden_set
+from tests.stores import trace_counts
 from tests.warm import WarmProcess
 
 DATA = Dataset("small", "0" * 64, "small.jsonl", 3)
@@ -43,7 +43,7 @@ def test_a_real_server_takes_and_returns_everything(server: str, tmp_path: Path)
 
     assert result.status == "FINISHED"
     assert [r["id"] for r in result.rows] == ["007", "b", "c"]
-    assert read_counts(connect(server), result.experiment_id, result.run_id).traces == 3
+    assert trace_counts(server, result.run_id, result.experiment_id)[0] == 3
     assert result.link == f"{server}/#/experiments/{result.experiment_id}/runs/{result.run_id}"
     assert result.serve_command is None
 
@@ -55,7 +55,7 @@ def test_a_store_of_files_holds_everything(tmp_path: Path, monkeypatch: pytest.M
     result = run_eval(golden(tmp_path), target=answers, tracking_uri=uri)
 
     assert result.status == "FINISHED"
-    assert read_counts(connect(uri), result.experiment_id, result.run_id) == TraceCounts(3, 6, 9)
+    assert trace_counts(uri, result.run_id, result.experiment_id) == (3, 6, 9)
 
 
 def test_the_run_that_mlflow_run_opened_is_filled(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Row, Turn, Verdict
 from evaltrack.records.stored_row import StoredRow, StoredSource, stored_row
 from evaltrack.tracking.store import Store, connect
-from evaltrack.tracking.traces import assessments_of, forget_traces, read_counts, trace_of, write_traces
+from evaltrack.tracking.traces import assessments_of, forget_traces, trace_of, traces_gap, write_traces
 from tests import warm
 from tests.compared import question
 from tests.compared import row as answered
 from tests.metrics.test_catalogue import RESPONSE, observations, verdicts
+from tests.stores import trace_counts
 
 RUN = "a" * 32
 ANSWERS = ("Paris", '"quoted"', '{"a": [1]}', "1", "ü 漢 😀 \\ud83d", "x" * 3000, "null", "", None)
@@ -73,11 +75,15 @@ def store(store_uri: str) -> Store:
 def test_traces_are_counted_and_written_twice_they_are_there_once(store: Store) -> None:
     """As after a reply that was lost: every text comes back as it was."""
     done: list[int] = []
-    counts = write_traces(store, "0", RUN, ROWS, {"q1"}, done.append)
-    assert counts.traces == len(ROWS) == done[-1]
-    assert counts.gap(read_counts(store, "0", RUN)) is None
+    sent = write_traces(store, "0", RUN, ROWS, {"q1"}, done.append)
+    assert len(sent) == len(ROWS) == done[-1]
+    assert traces_gap(store, "0", RUN, sent) is None
+    counts = trace_counts(store.uri, RUN)
     write_traces(store, "0", RUN, ROWS[2:], {"q1"})
-    assert counts.gap(read_counts(store, "0", RUN)) is None
+    assert trace_counts(store.uri, RUN) == counts
+    first, *_ = sent
+    more = sent | {first: replace(sent[first], assessments=9)}
+    assert traces_gap(store, "0", RUN, more) == f"{len(ROWS) - 1} whole traces, not {len(ROWS)}"
     plain = [ROWS[place] for place in (0, 4, 5)]  # MLflow shows an answer that is JSON as its value
     answers = [store.client.get_trace(trace_of(RUN, row)).data.spans[0].outputs for row in plain]
     assert answers == [row.answer for row in plain]
@@ -90,7 +96,7 @@ def test_a_deleted_experiment_takes_no_trace(store: Store) -> None:
     with pytest.raises(TrackingError, match="must be in the 'active' state"):
         write_traces(store, experiment_id, RUN, ROWS[2:])
     store.client.restore_experiment(experiment_id)
-    assert read_counts(store, experiment_id, RUN).traces == 2
+    assert trace_counts(store.uri, RUN, experiment_id)[0] == 2
 
 
 def test_traces_of_a_run_that_was_killed_are_written_again_without_doubles(store_uri: str) -> None:
@@ -98,11 +104,10 @@ def test_traces_of_a_run_that_was_killed_are_written_again_without_doubles(store
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     store = connect(store_uri)
     rows = [StoredRow(id=str(n), question=f"q{n}", answer="a", passed=True) for n in range(250)]
-    counts = read_counts(store, "0", RUN)
-    assert counts.traces >= 200
+    assert trace_counts(store_uri, RUN)[0] >= 200
     forget_traces(store, "0", RUN)
-    assert read_counts(store, "0", RUN).traces == 0
-    assert write_traces(store, "0", RUN, rows).gap(read_counts(store, "0", RUN)) is None
+    assert trace_counts(store_uri, RUN)[0] == 0
+    assert traces_gap(store, "0", RUN, write_traces(store, "0", RUN, rows)) is None
     named = [trace.info.client_request_id for trace in store.client.search_traces(locations=["0"], max_results=500)]
     assert sorted(named) == sorted(row.id for row in rows)
     assert json.loads(store.client.get_trace(trace_of(RUN, rows[249])).data.request)["question"] == "q249"
