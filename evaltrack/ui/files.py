@@ -26,7 +26,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-OF_REPORTS = ("colours.css", "report.css", "theme.js")
+OF_REPORTS = ("colours.css", "common.js", "report.css", "theme.js")
 OF_UI = (
     "index.html",
     "frame.html",
@@ -38,6 +38,9 @@ OF_UI = (
     "golden.js",
     "question.js",
 )
+PAGES = ("index.html", "review.html")
+"""The pages without the head that they share."""
+
 OF_REVIEW = ("review.html", "review.css", "review.js", "dom.js")
 
 
@@ -45,8 +48,9 @@ def static_file(name: str, allowed: tuple[str, ...]) -> Response:
     """Return an allowed file, or one that reports use too."""
     if name not in allowed + OF_REPORTS:
         abort(404, "there is no such file")
-    package = "evaltrack.report.html" if name in OF_REPORTS else "evaltrack.ui"
-    answer = make_response(files(package).joinpath("static", name).read_text(encoding="utf-8"))
+    static = files("evaltrack.report.html" if name in OF_REPORTS else "evaltrack.ui").joinpath("static")
+    head = static.joinpath("head.html").read_text(encoding="utf-8") if name in PAGES else ""
+    answer = make_response(head + static.joinpath(name).read_text(encoding="utf-8"))
     answer.content_type = f"{KINDS[name.rpartition('.')[2]]}; charset=utf-8"
     answer.headers.update(HEADERS)
     if name == "frame.html":

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -166,15 +165,15 @@ def test_what_is_filtered_is_saved(address: str, tab: Open) -> None:
     assert (line["score_baseline"], line["rank_candidate"]) == ("0.95", "1")
     page.select_option("#f-group", "all")
     with page.expect_download() as download:
-        page.locator("#save-json").click()
-    saved = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+        page.locator("#save-csv").click()
+    saved = list(csv.DictReader(StringIO(Path(download.value.path()).read_text(encoding="utf-8-sig"), newline="")))
     assert [each["change"] for each in saved] == ["broke", "lost", "lower score", "fixed"]
     first = saved[0]
     assert (first["id"], first["from"], first["to"], first["cause"]) == ("7", "pass", "fail", "source_demoted")
     assert first["expected_answer"] == WANTED
-    assert first["sources_candidate"][0] == {"rank": 1, "name": "fees#refunds", "expected": True}
-    assert first["judges_baseline"][0] == {"judge": "strict", "score": 0.95, "reasoning": SAID}
-    assert saved[1]["answer_baseline"] is None
+    assert first["sources_candidate"].startswith("1. fees#refunds (expected)")
+    assert first["judges_baseline"].startswith(f"strict: {SAID}")
+    assert saved[1]["answer_baseline"] == ""
 
 
 def test_light_and_dark_are_chosen_and_remembered(address: str, tab: Open) -> None:

@@ -16,7 +16,6 @@ from evaltrack.report.comparison_words import (
     change_sentence,
     group_flips,
     group_metrics,
-    group_regressed,
     next_steps,
     reasons,
     shown_groups,
@@ -94,7 +93,6 @@ def _head_fields(comparison: Comparison) -> dict[str, Any]:
 def _metric_fields(comparison: Comparison) -> dict[str, Any]:
     first = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
     others = [metric for metric in comparison.metrics if metric not in first]
-    groups = list(_groups(comparison))
     return {
         "rows": metric_rows(comparison, first),
         "reach": axis_reach(first),
@@ -103,8 +101,7 @@ def _metric_fields(comparison: Comparison) -> dict[str, Any]:
         "others": metric_rows(comparison, others),
         "others_reach": axis_reach(others),
         "hints": _hints(comparison),
-        "groups": [group for group in groups if group["first"]],
-        "more_groups": [group for group in groups if not group["first"]],
+        "groups": list(_groups(comparison)),
         "hidden_groups": max(0, len(shown_groups(comparison)) - GROUPS),
         "group_titles": [metric_title(name, _k(comparison)) for name in _group_metrics(comparison)],
     }
@@ -179,12 +176,10 @@ def _group_metrics(comparison: Comparison) -> list[str]:
 
 def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
     groups, names = shown_groups(comparison), _group_metrics(comparison)
-    first = "domain" if any(group.kind == "domain" for group in groups) else "difficulty"
     for group in groups[:GROUPS]:
         metrics = {metric.name: metric for metric in group.metrics}
         yield {
             "kind": group.kind,
-            "first": group.kind == first or group_regressed(group),
             "name": clip(group.name, 60),
             "n": count(group.num_questions, "question"),
             "flips": group_flips(group) if comparison.passing_compared else "",

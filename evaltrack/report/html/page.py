@@ -69,8 +69,8 @@ STYLES = ("colours.css", "report.css", "comparison.css", "detail.css")
 """The parts of a page's style sheet in order. All pages share `colours.css` and `report.css`."""
 
 SCRIPTS = (
-    *("elements.js", "filters.js", "list.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
-    *("sources.js", "detail.js", "copying.js", "export.js", "address.js", "start.js", "stacking.js"),
+    *("common.js", "elements.js", "filters.js", "list.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
+    *("sources.js", "detail.js", "copying.js", "export.js", "address.js", "start.js"),
 )
 """The parts of the script of pages with questions in order. One function encloses them."""
 
@@ -84,7 +84,8 @@ def style_sheet() -> str:
 @cache
 def questions_script() -> str:
     """Return the script of a page with questions."""
-    return f'"use strict";\n(() => {{\n{"".join(map(static, SCRIPTS))}}})();\n'
+    text = "".join(map(static, SCRIPTS)).replace("\nexport ", "\n")  # no module: a page opened as a file loads none
+    return f'"use strict";\n(() => {{\n{text}}})();\n'
 
 
 @cache

@@ -1,15 +1,7 @@
-/* Elements and words of the pages. Text is always text: nothing is parsed as HTML. */
+/* Words and cells of the pages. */
+import { filled, make, stack } from "./common.js";
 
-function filled(node, props, children) {
-  for (const [name, value] of Object.entries(props || {})) {
-    if (typeof value === "function") node.addEventListener(name, value);
-    else if (value !== false && value !== undefined && value !== null) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat(3).filter((child) => child !== "" && child !== false && child !== undefined && child !== null));
-  return node;
-}
-
-export const make = (tag, props, ...children) => filled(document.createElement(tag), props, children);
+export { make };
 export const draw = (tag, props, ...children) => filled(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
 
 /* Without characters that are not seen or turn the order of others. */
@@ -44,20 +36,11 @@ export function age(time) {
   return make("time", { datetime: new Date(time).toISOString(), title: `${date(time)} UTC` }, `${words} ago`);
 }
 
-/* A table whose rows become cards where it does not fit: each cell knows its column. */
-const resized = new ResizeObserver((entries) => {
-  for (const { target } of entries) {
-    const [body] = target.children;
-    body.classList.remove("is-stacked");
-    body.classList.toggle("is-stacked", target.scrollWidth > target.clientWidth + 1);
-  }
-});
 export function table(label, heads, rows) {
-  for (const row of rows) [...row.cells].forEach((cell, place) => cell.setAttribute("data-label", heads[place]?.words ?? heads[place] ?? ""));
   const head = heads.map((each) => make("th", { scope: "col", class: each.kind }, each.words ?? each));
   const body = make("table", { class: "grid" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   const box = make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, body);
-  resized.observe(box);
+  stack(box);
   return box;
 }
 export const cell = (...children) => make("td", {}, ...children);

@@ -1,4 +1,5 @@
 /* A question over the runs, and how any two of them answered it. */
+import { common } from "./common.js";
 import { badge, cell, clean, date, figure, foreign, lead, link, make, number, table } from "./dom.js";
 import { history, outcomes, strip } from "./golden.js";
 import { artifact, parsed } from "./mlflow.js";
@@ -72,27 +73,11 @@ function sideParts(row, answer) {
   return [badge(row.result, TONES[row.result] || "muted"), said, line("Error", row.error), line("Retrieved", row.retrieved), line("Judge", row.reasoning)];
 }
 
-/* Both answers with the words that the other lacks marked: their longest common sequence, of very long ones by place. */
+/* Both answers with the words that the other lacks marked; of very long ones none. */
 function difference(was, now) {
   const [one, other] = [was, now].map((text) => clean(text, 20000).match(/\s*\S+/g) || []);
-  const common = one.length > WORDS || other.length > WORDS ? [] : sequence(one, other);
-  const marked = (words, kept, tag) => words.map((word, at) => (kept.has(at) || !common.length ? word : make(tag, {}, word)));
-  return [marked(one, new Set(common.map((each) => each[0])), "del"), marked(other, new Set(common.map((each) => each[1])), "ins")];
-}
-
-function sequence(one, other) {
-  const lengths = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1));
-  const same = (a, b) => one[a].trim() === other[b].trim();
-  for (let a = one.length - 1; a >= 0; a -= 1) {
-    for (let b = other.length - 1; b >= 0; b -= 1) {
-      lengths[a][b] = same(a, b) ? 1 + lengths[a + 1][b + 1] : Math.max(lengths[a + 1][b], lengths[a][b + 1]);
-    }
-  }
-  const pairs = [];
-  for (let a = 0, b = 0; a < one.length && b < other.length;) {
-    if (same(a, b)) pairs.push([a++, b++]);
-    else if (lengths[a + 1][b] >= lengths[a][b + 1]) a += 1;
-    else b += 1;
-  }
-  return pairs;
+  if (one.length > WORDS || other.length > WORDS) return [one, other];
+  const kept = common(one, other, (a, b) => a.trim() === b.trim());
+  const marked = (words, side, tag) => words.map((word, at) => (kept[side].has(at) ? word : make(tag, {}, word)));
+  return [marked(one, 0, "del"), marked(other, 1, "ins")];
 }

@@ -39,6 +39,7 @@ async function readList(wanted) {
   judging = state.judging;
   document.body.classList.toggle("judging", judging);
   el("name").textContent = state.name;
+  document.title = `Review · ${state.name}`;
   listed = state.questions;
   at = Math.max(0, listed.findIndex((each) => each.id === wanted));
   drawList();

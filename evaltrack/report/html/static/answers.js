@@ -25,15 +25,15 @@ function answers(question, sides) {
   for (const column of columns) column.units = column.failed ? plainUnits(column.text) : sentences(column.text, quotesOf(column.side));
   const [wanted, before, now] = ["wanted", "before", "now"].map((kind) => columns.find((column) => column.kind === kind));
   const answered = [before, now].filter(Boolean), rows = alignedRows(before, now), lacking = markMissing(wanted, before, now);
-  const grid = el("div", { class: `texts of-${answered.length}` }, ...answered.map((column) => columnHead(column, question, sides)));
+  const grid = make("div", { class: `texts of-${answered.length}` }, ...answered.map((column) => columnHead(column, question, sides)));
   for (const places of rows) {
     for (const column of answered) {
       const unit = column.units[places[column.kind]];
-      grid.append(el("div", { class: `cell-${column.kind}${unit && unit.alone ? " alone" : ""}${column.failed ? " failed" : ""}` }, unit ? unit.box : ""));
+      grid.append(make("div", { class: `cell-${column.kind}${unit && unit.alone ? " alone" : ""}${column.failed ? " failed" : ""}` }, unit ? unit.box : ""));
     }
   }
-  const expected = wanted && el("div", { class: "texts of-1 wanted" }, columnHead(wanted, question, sides), ...wanted.units.map((unit) => el("div", {}, unit.box)));
-  return [el("div", { class: "all-texts" }, expected, grid), ...legendWords(before, now, lacking)];
+  const expected = wanted && make("div", { class: "texts of-1 wanted" }, columnHead(wanted, question, sides), ...wanted.units.map((unit) => make("div", {}, unit.box)));
+  return [make("div", { class: "all-texts" }, expected, grid), ...legendWords(before, now, lacking)];
 }
 
 function plainUnits(text) {
@@ -86,21 +86,21 @@ function markMissing(wanted, before, now) {
 }
 
 function columnHead(column, question, sides) {
-  const made = el("div", { class: "text-head" }, el("h3", {}, column.title));
+  const made = make("div", { class: "text-head" }, make("h3", {}, column.title));
   if (column.kind === "wanted") return made;
   const pair = question.score || [], at = sides.length > 1 ? column.at : 1;
   const outcome = sides.length > 1 && column.title !== "Answer, the same on both sides" ? [question.was, question.now][at] : "";
   const rank = (question.ranks || [])[at];
-  if (typeof rank === "number") made.append(el("span", { class: "judge-score" }, "rank ", el("b", {}, rankWords(rank))));
-  if (typeof pair[at] === "number") made.append(el("span", { class: "judge-score" }, `${data.span === 100 ? "score" : "judge"} `, el("b", {}, digits(pair[at]))));
-  if (outcome) made.append(el("span", { class: `badge ${{ pass: "ok", fail: "bad", error: "warn" }[outcome] || ""}` }, outcome));
+  if (typeof rank === "number") made.append(make("span", { class: "judge-score" }, "rank ", make("b", {}, rankWords(rank))));
+  if (typeof pair[at] === "number") made.append(make("span", { class: "judge-score" }, `${data.span === 100 ? "score" : "judge"} `, make("b", {}, digits(pair[at]))));
+  if (outcome) made.append(make("span", { class: `badge ${{ pass: "ok", fail: "bad", error: "warn" }[outcome] || ""}` }, outcome));
   return made;
 }
 
 function legendWords(before, now, lacking) {
   const compared = before && !before.failed && !now.failed;
   if (!lacking && !compared) return [];
-  const missing = [el("span", { class: `missing${before ? " lost" : ""}` }, "Expected"), `: not in the answer${before ? " now" : ""}, by its words`];
-  const changes = [el("del", {}, "went"), " ", el("ins", {}, "came"), ": words that changed in a sentence; a bar: a sentence of one side alone"];
-  return [el("p", { class: "small dim legend" }, ...(lacking ? missing : []), lacking && compared && " · ", ...(compared ? changes : []))];
+  const missing = [make("span", { class: `missing${before ? " lost" : ""}` }, "Expected"), `: not in the answer${before ? " now" : ""}, by its words`];
+  const changes = [make("del", {}, "went"), " ", make("ins", {}, "came"), ": words that changed in a sentence; a bar: a sentence of one side alone"];
+  return [make("p", { class: "small dim legend" }, ...(lacking ? missing : []), lacking && compared && " · ", ...(compared ? changes : []))];
 }

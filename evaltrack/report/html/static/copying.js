@@ -16,13 +16,13 @@ async function copy(text, what) {
 }
 
 function offer(text, what) {
-  const area = el("textarea", { readonly: true, rows: 6, "aria-label": what });
+  const area = make("textarea", { readonly: true, rows: 6, "aria-label": what });
   area.value = text;
-  const close = el("button", { type: "button" }, "Close");
+  const close = make("button", { type: "button" }, "Close");
   const shut = () => { $("offer").replaceChildren(); detail.focus(); };
   close.addEventListener("click", shut);
   area.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); shut(); } });
-  $("offer").replaceChildren(el("p", { class: "small" }, what, " ", close), area);
+  $("offer").replaceChildren(make("p", { class: "small" }, what, " ", close), area);
   area.focus();
   area.select();
   area.scrollIntoView({ block: "nearest" });

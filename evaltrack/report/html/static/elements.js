@@ -5,19 +5,11 @@ const GROUPS = data.groups;
 const isFramed = () => window.self !== window.top && window.origin === "null" && window.name !== "evaltrack-ui"; /* MLflow's frame opens nothing */
 const $ = (id) => document.getElementById(id);
 
-function el(tag, attributes, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
-  }
-  made.append(...children.filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
-  return made;
-}
-const foreign = (text, tag = "span", kind = "") => el(tag, { class: `foreign ${kind}`.trim(), dir: "auto" }, text);
+const foreign = (text, tag = "span", kind = "") => make(tag, { class: `foreign ${kind}`.trim(), dir: "auto" }, text);
 const isWeb = (url) => { try { return /^https?:\/\//i.test(url) && /^https?:$/.test(new URL(url).protocol); } catch { return false; } };
 const link = (url, text) =>
-  url && isWeb(url) ? el("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, text) : text;
-const badge = (group) => el("span", { class: `badge ${GROUPS[group][1]}` }, GROUPS[group][0]);
+  url && isWeb(url) ? make("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, text) : text;
+const badge = (group) => make("span", { class: `badge ${GROUPS[group][1]}` }, GROUPS[group][0]);
 const causeWords = (code) => { const words = data.causes[code] || code || ""; return words.charAt(0).toUpperCase() + words.slice(1); };
 
 /* Marks what was searched for in the text of an element, which is all that it changes. */

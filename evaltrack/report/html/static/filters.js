@@ -88,9 +88,9 @@ function fill(name) {
   if (!select) return;
   const held = counts(name);
   const keys = name === "group" ? order.filter((key) => held.has(key)) : [...held.keys()].sort(collator.compare);
-  if (name === "group") select.append(...Object.keys(SEVERAL_NAMES).filter((each) => data.compared || each === "all").map((each) => el("option", { value: each }, SEVERAL_NAMES[each])));
-  else select.append(el("option", { value: "" }, "all"));
-  for (const key of keys) select.append(el("option", { value: key }, `${labelOf(name, key)} (${held.get(key).toLocaleString("en")})`));
+  if (name === "group") select.append(...Object.keys(SEVERAL_NAMES).filter((each) => data.compared || each === "all").map((each) => make("option", { value: each }, SEVERAL_NAMES[each])));
+  else select.append(make("option", { value: "" }, "all"));
+  for (const key of keys) select.append(make("option", { value: key }, `${labelOf(name, key)} (${held.get(key).toLocaleString("en")})`));
   if (!keys.length) select.closest("label").hidden = true;
 }
 
@@ -99,8 +99,8 @@ function fillChips() {
   for (const value of data.compared ? ["worse", "flip", "fix", "reworded", "all"] : ["all", ...order]) {
     if (!OF_SEVERAL[value] && !GROUPS[value]) continue;
     const words = labelOf("group", value), count = data.questions.filter(OF_SEVERAL[value] || ((question) => question.group === value)).length;
-    const made = el("button", { type: "button", class: "chip", "data-group": value, "aria-pressed": "false", title: GROUPS[value] && GROUPS[value][2] },
-      `${words.charAt(0).toUpperCase()}${words.slice(1)} `, el("b", {}, count.toLocaleString("en")));
+    const made = make("button", { type: "button", class: "chip", "data-group": value, "aria-pressed": "false", title: GROUPS[value] && GROUPS[value][2] },
+      `${words.charAt(0).toUpperCase()}${words.slice(1)} `, make("b", {}, count.toLocaleString("en")));
     made.addEventListener("click", () => { filters.group.value = value; refresh(); remember(); });
     chips.append(made);
   }

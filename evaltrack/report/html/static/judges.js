@@ -5,23 +5,23 @@ function judgePanel(sides) {
   if (!names.length && !tried) return [];
   const more = Math.max(0, ...sides.map((side) => side.more_judges || 0));
   const title = names.length > 1 ? `Judges (${names.length + more})` : names.length ? "Judge" : "Trials";
-  const panel = el("div", { class: `panel of-${sides.length}` });
-  if (tried) panel.append(el("div", { class: "panel-name" }, el("h4", {}, "Trials")), ...sides.map((side, at) => el("div", { class: "panel-cell" }, sideName(at, sides), el("p", { class: "trials" }, side.trials ? `${side.trials[0]} of ${side.trials[1]} trials passed` : "One trial."))));
+  const panel = make("div", { class: `panel of-${sides.length}` });
+  if (tried) panel.append(make("div", { class: "panel-name" }, make("h4", {}, "Trials")), ...sides.map((side, at) => make("div", { class: "panel-cell" }, sideName(at, sides), make("p", { class: "trials" }, side.trials ? `${side.trials[0]} of ${side.trials[1]} trials passed` : "One trial."))));
   for (const name of names) {
-    panel.append(el("div", { class: "panel-name" }, foreign(name, "h4")));
+    panel.append(make("div", { class: "panel-name" }, foreign(name, "h4")));
     sides.forEach((side, at) => {
       const verdict = (side.verdicts || []).find((each) => each.judge === name);
-      panel.append(el("div", { class: "panel-cell" }, sideName(at, sides), ...(verdict ? judgement(verdict, side) : [el("p", { class: "dim" }, "No verdict.")])));
+      panel.append(make("div", { class: "panel-cell" }, sideName(at, sides), ...(verdict ? judgement(verdict, side) : [make("p", { class: "dim" }, "No verdict.")])));
     });
   }
-  return [el("h3", {}, title), panel, ...moreLine(more, "judge")];
+  return [make("h3", {}, title), panel, ...moreLine(more, "judge")];
 }
 
-const sideName = (at, sides) => (sides.length > 1 ? el("span", { class: "panel-side dim small" }, label(at, sides)) : "");
+const sideName = (at, sides) => (sides.length > 1 ? make("span", { class: "panel-side dim small" }, label(at, sides)) : "");
 
 // How many of them are not shown, where there are some.
 function moreLine(number, noun) {
-  return number ? [el("p", { class: "small dim" }, `and ${number} more ${noun}${number === 1 ? "" : "s"}`)] : [];
+  return number ? [make("p", { class: "small dim" }, `and ${number} more ${noun}${number === 1 ? "" : "s"}`)] : [];
 }
 
 function judgement(verdict, side) {
@@ -31,17 +31,17 @@ function judgement(verdict, side) {
     const [title, most] = data.grades[name] || [name, 1];
     made.push(scoreBar(title, value, most, null));
   }
-  const bars = made.length ? [el("div", { class: "bars" }, ...made)] : [];
-  if (verdict.declined !== undefined) bars.push(el("p", { class: "small" }, verdict.declined ? "The answer declines." : "The answer does not decline."));
+  const bars = made.length ? [make("div", { class: "bars" }, ...made)] : [];
+  if (verdict.declined !== undefined) bars.push(make("p", { class: "small" }, verdict.declined ? "The answer declines." : "The answer does not decline."));
   if (verdict.said) bars.push(...saidWords(verdict, side));
   return bars;
 }
 
 function scoreBar(title, value, most, threshold) {
-  const kind = threshold === null ? "part" : value < threshold ? "low" : "high", fill = el("span", {});
+  const kind = threshold === null ? "part" : value < threshold ? "low" : "high", fill = make("span", {});
   fill.style.width = `${100 * Math.max(0, Math.min(1, value / most))}%`;
-  return el("div", { class: `bar-row ${kind}` }, el("span", { class: "bar-name" }, title), el("span", { class: "score-bar" }, fill),
-    el(threshold === null ? "span" : "b", { class: "bar-value" }, most === 1 ? value.toFixed(2) : `${value}`));
+  return make("div", { class: `bar-row ${kind}` }, make("span", { class: "bar-name" }, title), make("span", { class: "score-bar" }, fill),
+    make(threshold === null ? "span" : "b", { class: "bar-value" }, most === 1 ? value.toFixed(2) : `${value}`));
 }
 
 /* The reasoning; what it quotes of the answer is marked in both. */
@@ -51,6 +51,6 @@ function saidWords(verdict, side) {
   const ranges = quotesIn(verdict.said).filter(isInAnswer).map((quote) => [verdict.said.indexOf(quote), verdict.said.indexOf(quote) + quote.length]);
   wrapRanges(text, ranges, "span", "quoted");
   const shown = (verdict.quotes || []).filter(isInAnswer);
-  const list = shown.length ? [el("ul", { class: "quotes" }, ...shown.map((quote) => el("li", {}, foreign(quote, "span", "quoted"))))] : [];
+  const list = shown.length ? [make("ul", { class: "quotes" }, ...shown.map((quote) => make("li", {}, foreign(quote, "span", "quoted"))))] : [];
   return [text, ...list, ...moreLine(verdict.more_quotes, "quote")];
 }

@@ -16,17 +16,17 @@ function moved(question) {
   ].find(([each]) => each && each[0] !== each[1] && each[1] !== null) || [];
   if (!pair) return "";
   const label = pair === question.ranks ? "rank " : "score ";
-  if (!data.compared || pair[0] === null) return el("span", { class: "moved" }, label, words(pair[1]));
-  return el("span", { class: `moved ${better(...pair) ? "good" : "bad"}-text` }, el("span", { class: "unseen" }, label), `${words(pair[0])} → ${words(pair[1])}`);
+  if (!data.compared || pair[0] === null) return make("span", { class: "moved" }, label, words(pair[1]));
+  return make("span", { class: `moved ${better(...pair) ? "good" : "bad"}-text` }, make("span", { class: "unseen" }, label), `${words(pair[0])} → ${words(pair[1])}`);
 }
 
 const causeOf = (question) => question.culprit || causeWords(question.cause) || (data.compared ? "" : question.detail || "");
 
 function row(question, at) {
   const about = [causeOf(question) || question.id, question.again, sort.value && GROUPS[question.group][0]].filter(Boolean).join(" · ");
-  const made = el("a", { href: `#q-${encodeURIComponent(question.id)}`, class: "row", id: `o-${at}` },
+  const made = make("a", { href: `#q-${encodeURIComponent(question.id)}`, class: "row", id: `o-${at}` },
     foreign(question.q || question.id, "span", "line"), moved(question), ticked(about, "span", "about"));
-  return markHits(el("li", {}, made), searched());
+  return markHits(make("li", {}, made), searched());
 }
 
 /* The rows of one group have its name above them, unless they are sorted otherwise. */
@@ -34,12 +34,12 @@ function rows(from, to) {
   return shown.slice(from, to).flatMap((question, place) => {
     const isFirst = !sort.value && (place === 0 || shown[from + place - 1].group !== question.group);
     const [name, , meaning] = GROUPS[question.group];
-    const head = isFirst && el("li", { class: "group" }, `${name.charAt(0).toUpperCase()}${name.slice(1)}`, meaning && `: ${meaning}`);
+    const head = isFirst && make("li", { class: "group" }, `${name.charAt(0).toUpperCase()}${name.slice(1)}`, meaning && `: ${meaning}`);
     return [...(head ? [head] : []), row(question, from + place)];
   });
 }
 
-function draw() {
+function drawList() {
   first = Math.max(0, Math.floor(chosen / PAGE)) * PAGE;
   list.replaceChildren(...rows(first, first + PAGE));
   $("pages").hidden = shown.length <= PAGE;
@@ -62,8 +62,8 @@ function place() {
 function stick() {
   for (const part of [pane, viewer]) part.style.top = `${Math.min(GAP, window.innerHeight - part.offsetHeight - GAP)}px`;
 }
-const resized = new ResizeObserver(stick);
-for (const part of [pane, viewer]) resized.observe(part);
+const moving = new ResizeObserver(stick);
+for (const part of [pane, viewer]) moving.observe(part);
 window.addEventListener("resize", stick);
 
 function mark() {
@@ -74,14 +74,14 @@ function mark() {
   $("to-previous").disabled = chosen <= 0;
   $("to-next").disabled = chosen < 0 || chosen >= shown.length - 1;
   for (const id of ["copy-link", "copy-markdown"]) $(id).disabled = chosen < 0;
-  for (const id of ["save-csv", "save-json"]) $(id).disabled = !shown.length;
+  $("save-csv").disabled = !shown.length;
 }
 
 function choose(at) {
   if (!shown.length) return;
   chosen = Math.max(0, Math.min(shown.length - 1, at));
   reading = true;
-  if (chosen < first || chosen >= first + PAGE) draw();
+  if (chosen < first || chosen >= first + PAGE) drawList();
   mark();
   show();
   place();
@@ -95,7 +95,7 @@ function refresh(keep) {
   found.textContent = `${shown.length.toLocaleString("en")} of ${total} question${data.questions.length === 1 ? "" : "s"}${filterWords()}`;
   chosen = Math.max(shown.indexOf(held), shown.length ? 0 : -1);
   showChips();
-  draw();
+  drawList();
   mark();
   show();
   place();

@@ -13,7 +13,7 @@ function codeAt(text, at) {
   const [mark] = ticks.exec(text);
   let end = text.indexOf(mark, at + mark.length);
   while (end >= 0 && text[end + mark.length] === "`") end = text.indexOf(mark, end + mark.length + 1);
-  return end > at + mark.length ? [[el("code", {}, text.slice(at + mark.length, end).trim())], end + mark.length - at] : null;
+  return end > at + mark.length ? [[make("code", {}, text.slice(at + mark.length, end).trim())], end + mark.length - at] : null;
 }
 
 function linkAt(text, at, depth) {
@@ -42,7 +42,7 @@ function emphasisAt(text, at, depth, links, absent) {
     if (/\s/.test(text[end - 1]) || (mark[0] === "_" && isWordPart(text, end + mark.length))) continue;
     if (mark.length === 1 && (text[end + 1] === mark || text[end - 1] === mark)) { end += 1; continue; }
     const inner = inline(text.slice(at + mark.length, end), depth + 1, links);
-    const made = MARKERS[mark].reduceRight((nodes, tag) => [el(tag, {}, ...nodes)], inner);
+    const made = MARKERS[mark].reduceRight((nodes, tag) => [make(tag, {}, ...nodes)], inner);
     return [made, end + mark.length - at];
   }
   absent.add(mark);
@@ -78,9 +78,9 @@ function inline(text, depth = 0, links = true) {
 
 function table(lines) {
   const cells = (line) => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => inline(cell.trim()));
-  const row = (line, tag) => el("tr", {}, ...cells(line).map((cell) => el(tag, {}, ...cell)));
+  const row = (line, tag) => make("tr", {}, ...cells(line).map((cell) => make(tag, {}, ...cell)));
   const [first, , ...rest] = lines;
-  return el("table", { class: "md-table" }, el("thead", {}, row(first, "th")), el("tbody", {}, ...rest.map((line) => row(line, "td"))));
+  return make("table", { class: "md-table" }, make("thead", {}, row(first, "th")), make("tbody", {}, ...rest.map((line) => row(line, "td"))));
 }
 
 /* The blocks of a text, each as an element; `whole` says that it is not cut into sentences. */
@@ -95,16 +95,16 @@ function blocks(text) {
     else if (fence) {
       const body = [];
       for (at += 1; at < lines.length && !lines[at].trim().startsWith(fence[1]); at += 1) body.push(lines[at]);
-      put("code", el("pre", {}, body.join("\n")), { whole: true });
-    } else if (RULE.test(line)) put("rule", el("div", {}, "―"), { whole: true });
-    else if ((hit = HEADING.exec(line))) put("heading", el("div", {}, ...inline(hit[1])), { whole: true });
-    else if ((hit = ITEM.exec(line))) put("item", el("div", {}, ...inline(hit[3])), { depth: Math.min(4, hit[1].length >> 1), marker: /\d/.test(hit[2]) ? hit[2] : "•" });
-    else if ((hit = QUOTED.exec(line))) put("quote", el("div", {}, ...inline(hit[1])));
+      put("code", make("pre", {}, body.join("\n")), { whole: true });
+    } else if (RULE.test(line)) put("rule", make("div", {}, "―"), { whole: true });
+    else if ((hit = HEADING.exec(line))) put("heading", make("div", {}, ...inline(hit[1])), { whole: true });
+    else if ((hit = ITEM.exec(line))) put("item", make("div", {}, ...inline(hit[3])), { depth: Math.min(4, hit[1].length >> 1), marker: /\d/.test(hit[2]) ? hit[2] : "•" });
+    else if ((hit = QUOTED.exec(line))) put("quote", make("div", {}, ...inline(hit[1])));
     else if (line.includes("|") && DASHES.test(lines[at + 1] || "") && lines[at + 1].includes("-")) {
       const from = at;
       while (at + 1 < lines.length && lines[at + 1].includes("|")) at += 1;
       put("table", table(lines.slice(from, at + 1)), { whole: true });
-    } else put("line", el("div", {}, ...inline(line.trim())));
+    } else put("line", make("div", {}, ...inline(line.trim())));
   }
   return made;
 }

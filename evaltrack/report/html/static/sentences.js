@@ -30,7 +30,7 @@ function wrapRanges(root, ranges, tag, kind) {
     for (const [from, to] of ranges) {
       const first = Math.max(from - start, done), last = Math.min(to - start, node.data.length);
       if (first >= last) continue;
-      pieces.push(node.data.slice(done, first), el(tag, { class: kind }, node.data.slice(first, last)));
+      pieces.push(node.data.slice(done, first), make(tag, { class: kind }, node.data.slice(first, last)));
       done = last;
     }
     if (done) node.replaceWith(...pieces, node.data.slice(done));
@@ -61,12 +61,12 @@ function sentences(text, quotes = []) {
     const places = whole || !content ? [null] : cuts(content);
     places.forEach((place, at) => {
       const body = place ? slice(element, ...place) : element;
-      const box = el("div", { class: `md md-${kind}${at === 0 && block.gap ? " md-gap" : ""}`, dir: "auto" });
+      const box = make("div", { class: `md md-${kind}${at === 0 && block.gap ? " md-gap" : ""}`, dir: "auto" });
       if (kind === "item") {
         box.style.setProperty("--depth", block.depth);
-        box.append(el("span", { class: "md-mark" }, at === 0 ? `${block.marker} ` : ""));
+        box.append(make("span", { class: "md-mark" }, at === 0 ? `${block.marker} ` : ""));
       }
-      box.append(kind === "item" ? el("span", {}, body) : body);
+      box.append(kind === "item" ? make("span", {}, body) : body);
       const marked = kind === "item" ? box.firstChild.textContent.length : 0;
       const words = wordsOf(box.textContent).filter((word) => word.from >= marked);
       made.push({ box, words, keys: new Map(words.map((word) => [word.key, weight(word.key)])) });
@@ -117,19 +117,9 @@ function align(numBefore, numAfter, alike) {
 /* ---- which words differ ---- */
 /* Of both sentences the ranges of words that the other lacks, neighbours as one. */
 function wordChanges(a, b) {
-  const n = a.words.length, m = b.words.length;
-  if (n > COMPARED || m > COMPARED) return [[], []];
-  const best = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
-  for (let i = n - 1; i >= 0; i -= 1) {
-    for (let j = m - 1; j >= 0; j -= 1) best[i][j] = a.words[i].key === b.words[j].key ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
-  }
-  const lacking = [new Set(), new Set()];
-  for (let i = 0, j = 0; i < n || j < m;) {
-    if (i < n && j < m && a.words[i].key === b.words[j].key) { i += 1; j += 1; }
-    else if (j >= m || (i < n && best[i + 1][j] >= best[i][j + 1])) lacking[0].add(i++);
-    else lacking[1].add(j++);
-  }
-  return [runs(a.words, (at) => lacking[0].has(at)), runs(b.words, (at) => lacking[1].has(at))];
+  if (a.words.length > COMPARED || b.words.length > COMPARED) return [[], []];
+  const kept = common(a.words, b.words, (one, other) => one.key === other.key);
+  return [a, b].map((each, side) => runs(each.words, (at) => !kept[side].has(at)));
 }
 
 function runs(words, isIn) {

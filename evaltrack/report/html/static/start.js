@@ -28,8 +28,7 @@ function backToList() {
 $("to-list").addEventListener("click", backToList);
 $("copy-link").addEventListener("click", () => copy(location.href, "Link"));
 $("copy-markdown").addEventListener("click", () => copy(markdownOf(shown[chosen]), "Question"));
-$("save-csv").addEventListener("click", () => save(csvOf(shown), "text/csv;charset=utf-8", "csv"));
-$("save-json").addEventListener("click", () => save(jsonOf(shown), "application/json", "json"));
+$("save-csv").addEventListener("click", () => save(csvOf(shown)));
 phone.addEventListener("change", place);
 document.addEventListener("keydown", (event) => {
   if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -49,8 +48,8 @@ document.addEventListener("click", (event) => {
 
 /* MLflow shows a report in a frame that may open nothing: there a link's address is shown, to be copied. */
 if (isFramed()) {
-  const address = el("input", { class: "wide", readonly: true, "aria-label": "Address of the link" });
-  const box = el("p", { class: "small no-print copy", role: "status" }, "Links do not open in this preview. Copy the address: ", address);
+  const address = make("input", { class: "wide", readonly: true, "aria-label": "Address of the link" });
+  const box = make("p", { class: "small no-print copy", role: "status" }, "Links do not open in this preview. Copy the address: ", address);
   document.addEventListener("click", (event) => {
     const to = event.target.closest('a[target="_blank"]');
     if (!to) return;
@@ -65,8 +64,9 @@ if (isFramed()) {
 const PRINTED = 20, PRINTED_ROWS = 1000;
 window.addEventListener("beforeprint", () => {
   const listed = shown.filter((question) => !["same", "pass"].includes(question.group));
-  const note = listed.length > PRINTED ? el("p", {}, `The first ${PRINTED} of ${listed.length.toLocaleString("en")} in full:`) : "";
-  const lines = listed.slice(0, PRINTED_ROWS).map((question) => el("li", {}, badge(question.group), " ", foreign(question.q), " ", moved(question), " ", foreign(causeOf(question), "span", "dim")));
-  $("print").replaceChildren(...(listed.length ? [el("ol", {}, ...lines), note] : []), ...listed.slice(0, PRINTED).map((question) => el("article", {}, ...described(question))));
+  const note = listed.length > PRINTED ? make("p", {}, `The first ${PRINTED} of ${listed.length.toLocaleString("en")} in full:`) : "";
+  const lines = listed.slice(0, PRINTED_ROWS).map((question) => make("li", {}, badge(question.group), " ", foreign(question.q), " ", moved(question), " ", foreign(causeOf(question), "span", "dim")));
+  $("print").replaceChildren(...(listed.length ? [make("ol", {}, ...lines), note] : []), ...listed.slice(0, PRINTED).map((question) => make("article", {}, ...described(question))));
 });
 go(location.hash);
+document.querySelectorAll(".scroll:has(> table.grid)").forEach(stack);
