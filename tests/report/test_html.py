@@ -28,8 +28,7 @@ from evaltrack.compare.reruns import Rerun, Reruns
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.html import run_page
-from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.documents import culprit_views, more_culprits
+from evaltrack.report.html.comparison_page import comparison_html, culprit_views
 from evaltrack.report.html.page import (
     SCRIPTS,
     STYLES,
@@ -47,6 +46,7 @@ from evaltrack.report.html.plots import AxisMark, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import missing, ranked
 from evaltrack.report.html.questions import PASSED_WHOLE, TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
+from evaltrack.report.templates import say
 from evaltrack.tracking.rows import columns_of
 from evaltrack.tracking.rows_reader import stored_rows
 from evaltrack.tracking.traces import has_trace, trace_id_of
@@ -449,8 +449,8 @@ def demoted(key: str, by: str | None, source: str = "", kind: Any = "source_demo
 
 
 def told(made: Comparison) -> list[tuple[str, str, list[str], str | None]]:
-    views = culprit_views(made)
-    return [(each["name"], each["what"], [key for key, _ in each["questions"]], each["link"]) for each in views]
+    views = [(each["culprit"], [key for key, _ in each["questions"]]) for each in culprit_views(made)]
+    return [(made.page or "", say.culprit(made), keys, safe_link(made.link)) for made, keys in views]
 
 
 def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_out() -> None:
@@ -485,12 +485,12 @@ def test_a_page_is_told_by_its_file_with_the_texts_of_its_chunks() -> None:
         for each in demotions
     ]
     made = comparison(flips=(*flips, demoted("other", None, "s", "source_lost")), lost=(), drops=())
-    one, _ = culprit_views(made)
-    assert (one["name"], one["what"], one["total"], one["more"]) == ("page", "was edited", 14, 2)
+    assert told(made)[0][:2] == ("page", "was edited")
     page = Page(comparison_html(made))
     assert "Documents 2" in page.words
     assert "page was edited 14 questions got worse with it. Next: undo the edit, or change what is" in page.words
     assert "page#0 +1 −1 1 − Paid in 30 days. 1 + Paid in 14 days." in page.words
+    assert "and 2 more page#0" in page.words
     assert "and 3 more chunks of it with another text" in page.words
     assert (page.question("0")["culprit"], page.data["todos"]["page was edited"]) == (
         *("page was edited", "undo the edit, or change what is expected"),
@@ -515,7 +515,8 @@ def test_a_source_without_rows_is_told_by_its_name() -> None:
 def test_culprits_that_are_not_shown_are_counted_with_their_questions(sizes: tuple[int, ...], words: str) -> None:
     places = [(page, place) for page, size in enumerate(sizes) for place in range(size)]
     flips = [demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places]
-    assert more_culprits(comparison(flips=tuple(flips), lost=(), drops=())) == words
+    text = comparison_html(comparison(flips=tuple(flips), lost=(), drops=()))
+    assert re.findall(r"and \d+ more, with [^<]+", text) == [words] * bool(words)
 
 
 # The questions of a comparison

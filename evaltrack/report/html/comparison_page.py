@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.culprits import Culprit, DocumentPart, changed_parts
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
@@ -14,15 +15,12 @@ from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
     FATES,
     change_sentence,
-    group_flips,
     group_metrics,
     next_steps,
     reasons,
     shown_groups,
-    way_of,
 )
 from evaltrack.report.escaping import clip
-from evaltrack.report.html.documents import culprit_views, more_culprits
 from evaltrack.report.html.page import (
     document,
     questions_script,
@@ -37,7 +35,8 @@ from evaltrack.report.html.question_parts import grade_titles, grades_in, score_
 from evaltrack.report.html.questions import BADGES, cause_names, changed_questions, fitted, score_titles
 from evaltrack.report.html.run_page import first_listed
 from evaltrack.report.templates import say, sentences
-from evaltrack.report.words import failure_words, metric_change, metric_number, metric_title
+from evaltrack.report.text_diff import document_diff
+from evaltrack.report.words import failure_words
 
 FIRST = tuple(score.metric for score in HEADLINES)
 """Metrics that share one axis. The others are in a table below."""
@@ -62,7 +61,7 @@ def comparison_html(comparison: Comparison) -> str:
         **_head_fields(comparison),
         **_metric_fields(comparison),
         documents=culprit_views(comparison),
-        more_documents=more_culprits(comparison),
+        more_documents=[len(culprit.ids) for culprit in comparison.culprits[CULPRITS:]],
         names=[say.run_name(run) for run in (comparison.baseline, comparison.candidate)],
         links=[safe_link(run.link) for run in (comparison.baseline, comparison.candidate)],
         runs=_run_lines(comparison),
@@ -93,6 +92,7 @@ def _head_fields(comparison: Comparison) -> dict[str, Any]:
 def _metric_fields(comparison: Comparison) -> dict[str, Any]:
     first = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
     others = [metric for metric in comparison.metrics if metric not in first]
+    own, measured = comparison.candidate.signature.own_names, group_metrics(shown_groups(comparison))
     return {
         "rows": metric_rows(comparison, first),
         "reach": axis_reach(first),
@@ -101,9 +101,8 @@ def _metric_fields(comparison: Comparison) -> dict[str, Any]:
         "others": metric_rows(comparison, others),
         "others_reach": axis_reach(others),
         "hints": _hints(comparison),
-        "groups": list(_groups(comparison)),
-        "hidden_groups": max(0, len(shown_groups(comparison)) - GROUPS),
-        "group_titles": [metric_title(name, _k(comparison)) for name in _group_metrics(comparison)],
+        "group_metrics": [name for name in (*FIRST, *own) if name in measured],
+        "most_groups": GROUPS,
     }
 
 
@@ -169,38 +168,6 @@ def _hints(comparison: Comparison) -> list[str]:
     return sentences("hints.txt", metrics=values | most, signature=comparison.candidate.signature)
 
 
-def _group_metrics(comparison: Comparison) -> list[str]:
-    own = comparison.candidate.signature.own_names
-    return [name for name in (*FIRST, *own) if name in group_metrics(shown_groups(comparison))]
-
-
-def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    groups, names = shown_groups(comparison), _group_metrics(comparison)
-    for group in groups[:GROUPS]:
-        metrics = {metric.name: metric for metric in group.metrics}
-        yield {
-            "kind": group.kind,
-            "name": clip(group.name, 60),
-            "n": count(group.num_questions, "question"),
-            "flips": group_flips(group) if comparison.passing_compared else "",
-            "lost": group.pass_to_fail,
-            "cells": [_cell(comparison, metrics.get(name)) for name in names],
-        }
-
-
-def _cell(comparison: Comparison, metric: MetricDelta | None) -> dict[str, Any] | None:
-    if metric is None:
-        return None
-    change = metric_change(metric.name, metric.delta) if metric.delta else "="
-    return {
-        "now": metric_number(metric.name, metric.candidate),
-        "delta": change if metric.shows_change else "",
-        "way": way_of(comparison, metric),
-        "n": metric.n,
-        "regressed": metric.regressed,
-    }
-
-
 def _listed_words(comparison: Comparison, num_listed: int) -> str:
     total = comparison.num_common
     if num_listed >= total:
@@ -234,3 +201,33 @@ def comparison_screen(comparison: Comparison) -> str:
         listed=first_listed(min(len(comparison.flips), SCREEN), comparison.count("broke"), "broke"),
         link=safe_link(comparison.compare_link),
     )
+
+
+CULPRITS, PARTS, QUESTIONS = 8, 6, 12
+
+
+def culprit_views(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return at most `CULPRITS` culprits, most questions first. The name is empty if no page is concerned."""
+    worse = {change.id: change for change in comparison.worse}
+    culprits = comparison.culprits[:CULPRITS]
+    return [
+        _view(each, worse, parts) for each, parts in zip(culprits, changed_parts(comparison, culprits), strict=True)
+    ]
+
+
+def _view(culprit: Culprit, worse: dict[str, Change], parts: list[DocumentPart]) -> dict[str, Any]:
+    questions = [(key, worse[key].question) for key in culprit.ids[:QUESTIONS]]
+    return {
+        "culprit": culprit,
+        "questions": questions,
+        "parts": list(map(_part, parts[:PARTS])),
+        "hidden": len(parts[PARTS:]),
+    }
+
+
+def _part(part: DocumentPart) -> dict[str, Any]:
+    """Return one chunk: its name, the state of its text, and the lines of its diff."""
+    before, after = (None if text is None else shown(text, 20_000) for text in (part.before, part.after))
+    lines = document_diff(before, after)
+    counts = {kind: sum(line.kind == kind for line in lines) for kind in ("added", "removed")}
+    return {"part": part, "lines": lines, **counts}
