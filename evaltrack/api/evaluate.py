@@ -28,7 +28,7 @@ from evaltrack.evaluation.run_warnings import RunWarnings
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.golden.reader import golden_name
 from evaltrack.golden.selection import FailedQuestions, Selection
-from evaltrack.judges.own_scores import Functions
+from evaltrack.judges import Functions
 from evaltrack.metrics.aggregate import Kept, Ledger, Summary
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import check_criteria

@@ -24,8 +24,7 @@ from evaltrack.evaluation.resume import is_resumable
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, read_sweep
 from evaltrack.golden.reader import open_golden
-from evaltrack.judges import judge_names
-from evaltrack.judges.own_scores import Functions
+from evaltrack.judges import Functions, judge_names
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count, first_of
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note

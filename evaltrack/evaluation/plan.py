@@ -24,9 +24,8 @@ from evaltrack.evaluation.loop import close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
-from evaltrack.judges import JudgeFunctions, Models, judge_names, open_faithfulness_judge, open_judge
+from evaltrack.judges import Functions, Models, asks_judge, judge_names, open_faithfulness_judge, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
-from evaltrack.judges.own_scores import Functions, asks_judge
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import NAMED, Criterion, parse_criteria
 from evaltrack.privacy.addresses import shown_text
@@ -105,7 +104,7 @@ def open_judges(
     settings: EvaluationConfig,
     opened: ExitStack,
     cache: VerdictCache | None,
-    functions: JudgeFunctions = MappingProxyType({}),
+    functions: Functions = MappingProxyType({}),
     *,
     store_uri: str | None = None,
     models: Models | None = None,

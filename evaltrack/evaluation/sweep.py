@@ -29,8 +29,7 @@ from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import parsed_toml
 from evaltrack.golden.importing.table import read_yaml
 from evaltrack.golden.reader import GoldenSet, open_golden
-from evaltrack.judges import judge_names
-from evaltrack.judges.own_scores import asks_judge
+from evaltrack.judges import asks_judge, judge_names
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore

@@ -13,6 +13,7 @@ In Python, you can also pass a function.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,8 +31,10 @@ DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
 TEXT_LIMIT = 12_000
 """Characters shown to an LLM of question, expected answer and answer each. Cut texts are marked."""
 
-JudgeFunctions: TypeAlias = Mapping[str, Callable[..., Any]]
-"""Functions that judge, by judge name."""
+FAITHFULNESS = "faithfulness"
+
+Functions: TypeAlias = Mapping[str, Callable[..., Any]]
+"""Functions passed as objects, by the name of the judge or score."""
 
 
 def judge_names(names: Sequence[str]) -> list[str]:
@@ -48,6 +51,17 @@ def judge_names(names: Sequence[str]) -> list[str]:
     if len(set(full_names)) < len(full_names):
         raise UsageError(f"`judge=`: {', '.join(names)}: the same judge is named twice")
     return full_names
+
+
+def split_name(spec: str) -> tuple[str, str]:
+    """Return the name and the score in ``NAME=SCORE``. The name is empty without `=`."""
+    match = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", spec, re.DOTALL)
+    return (match[1], match[2]) if match else ("", spec)
+
+
+def asks_judge(spec: str) -> bool:
+    """Return True if the score with this name asks a judge of evaltrack."""
+    return split_name(spec)[1].partition(":")[0] == FAITHFULNESS
 
 
 class Models:

@@ -35,17 +35,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from evaltrack.errors import UsageError
+from evaltrack.judges import FAITHFULNESS, Functions, asks_judge, split_name
 from evaltrack.judges.builtin_scores import TOO_LONG, bounded_text, open_builtin
 from evaltrack.judges.function import response_service
-from evaltrack.judges.own_scores import (
-    FAITHFULNESS,
-    Functions,
-    FunctionScorer,
-    asks_judge,
-    measured_values,
-    own_score,
-    split_name,
-)
+from evaltrack.judges.own_scores import FunctionScorer, measured_values, own_score
 from evaltrack.metrics.aggregate import Ledger, Summary
 from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
 from evaltrack.metrics.catalogue import LATENCIES, SCORES

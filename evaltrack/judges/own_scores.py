@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,22 +29,7 @@ from evaltrack.records.verdict import LARGEST_SCORE
 from evaltrack.targets.threads import user_call
 
 ATTRIBUTE = "__evaltrack_score__"
-FAITHFULNESS = "faithfulness"
 F = TypeVar("F", bound=Callable[..., Any])
-
-Functions = Mapping[str, Callable[..., Any]]
-"""Functions passed as objects, by the place that names them."""
-
-
-def split_name(spec: str) -> tuple[str, str]:
-    """Return the name and the score in ``NAME=SCORE``. The name is empty without `=`."""
-    match = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", spec, re.DOTALL)
-    return (match[1], match[2]) if match else ("", spec)
-
-
-def asks_judge(spec: str) -> bool:
-    """Return True if the score with this name asks a judge of evaltrack."""
-    return split_name(spec)[1].partition(":")[0] == FAITHFULNESS
 
 
 @dataclass(frozen=True)

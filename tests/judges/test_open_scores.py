@@ -13,6 +13,7 @@ from mlflow.exceptions import MlflowException
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
+from evaltrack.judges import asks_judge
 from evaltrack.judges.builtin_scores import BuiltinScorer
 from evaltrack.judges.open_scores import (
     DECLINED,
@@ -24,7 +25,7 @@ from evaltrack.judges.open_scores import (
     open_scorer,
     open_scorers,
 )
-from evaltrack.judges.own_scores import FunctionScorer, asks_judge
+from evaltrack.judges.own_scores import FunctionScorer
 from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
 from evaltrack.records import Judge, OwnValues, Question, Response, Source, Verdict
 from evaltrack.records.verdict import MOST_SCORES
