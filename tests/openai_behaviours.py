@@ -99,7 +99,6 @@ def rate_limited(seconds: float = 1.0, form: Literal["seconds", "ms", "date", "n
 
 HTML = "<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Sign in to the network</h1></body></html>"
 FAULTS: dict[str, Fault] = {
-    "rate_limit_ms": lambda _: rate_limited(0.05, "ms"),
     "server_error": lambda _: failure(500, "The server had an error while processing your request.", "server_error"),
     "overloaded": lambda _: failure(503, "The engine is currently overloaded.", "server_error"),
     "closed_before": lambda reply: replace(reply, wire="closed_before"),
@@ -122,10 +121,9 @@ def slow(inner: Behaviour, seconds: float) -> Behaviour:
     return lambda request, call: replace(reply := inner(request, call), latency=reply.latency + seconds)
 
 
-def no_json_schema(inner: Behaviour, status: int = 400) -> Behaviour:
-    """Knows `json_object` only: a 400 as OpenAI's older models give, or the 500 of other servers."""
-    why = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
-    refusal = invalid(why) if status == 400 else failure(status, "Internal Server Error", "server_error")
+def no_json_schema(inner: Behaviour) -> Behaviour:
+    """Knows `json_object` only: a 400 as OpenAI's older models give."""
+    refusal = invalid("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.")
     return lambda request, call: refusal if format_of(request) == "json_schema" else inner(request, call)
 
 

@@ -4,7 +4,7 @@
         client = AsyncOpenAI(base_url=server.base_url, api_key="any")
 
 runs it in this process. `with server_process("--latency", "0.2") as base_url` runs it in its own process; that is
-`python tests/openai_server.py --latency 0.2`. It serves POST /v1/chat/completions, GET /v1/models and GET /v1/stats,
+`python tests/openai_server.py --latency 0.2`. It serves POST /v1/chat/completions and GET /v1/stats,
 and refuses ill-formed requests as OpenAI does.
 """
 
@@ -59,10 +59,9 @@ class OpenAIServer:
         *,
         port: int = 0,
         api_key: str | None = None,
-        models: tuple[str, ...] = ("gpt-4o-mini",),
     ) -> None:
         self.behaviour = behaviour or answer_judge()
-        self.port, self.api_key, self.models = port, api_key, models
+        self.port, self.api_key = port, api_key
         self.calls = self.in_flight = self.most_in_flight = 0
         self.failures: list[Exception] = []
         self._requests: list[Request] = []
@@ -130,9 +129,6 @@ class OpenAIServer:
         match request.method, request.path:
             case "POST", "/v1/chat/completions":
                 return None
-            case "GET", "/v1/models":
-                models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in self.models]
-                return Reply(raw=json.dumps({"object": "list", "data": models}))
             case "GET", "/v1/stats":
                 return Reply(raw=json.dumps({"calls": self.calls}))
             case method, path:

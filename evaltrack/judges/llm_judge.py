@@ -55,10 +55,6 @@ class UnreadableVerdictError(Exception):
         self.usage = usage
 
 
-class DoubtfulReplyError(ValueError):
-    """A reply that contradicts itself. It is requested again, and the next verdict says so."""
-
-
 class LlmJudge(Judge, ABC):
     """Judges with one model. Verdicts that were paid for come from the cache; each trial has its own."""
 
@@ -150,22 +146,19 @@ class LlmJudge(Judge, ABC):
         try:
             return Verdict(judge=self.name, usage=first.usage, **self.read(first.text, question, response))
         except ValueError as error:
-            refused = error
-        wrong = str(refused)
+            wrong = str(error)
         request = (
             f"That cannot be read: {inert(wrong)}. Reply again: only the JSON object, every field present and in range."
         )
-        earlier = {"role": "assistant", "content": inert(first.text[:TEXT_LIMIT])}
+        messages += [
+            {"role": "assistant", "content": inert(first.text[:TEXT_LIMIT])},
+            {"role": "user", "content": request},
+        ]
         text, usage = first.text, first.usage
         try:
-            second = await self._llm.ask(
-                [*messages, earlier, {"role": "user", "content": request}], schema, question.id
-            )
+            second = await self._llm.ask(messages, schema, question.id)
             text, usage = second.text, together(usage, second.usage)
-            fields = self.read(text, question, response)
-            if isinstance(refused, DoubtfulReplyError):
-                fields["reasoning"] += f"\n\nAn earlier reply was refused: {refused}."
-            return Verdict(judge=self.name, usage=usage, **fields)
+            return Verdict(judge=self.name, usage=usage, **self.read(text, question, response))
         except (ValueError, AnswerError) as error:
             problem = f"{wrong}; after one repair attempt: {error}"
             usage = together(usage, getattr(error, "usage", None))

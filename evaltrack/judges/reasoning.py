@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints
 
 from evaltrack.judges import TEXT_LIMIT
 from evaltrack.judges.client import strict_schema
-from evaltrack.judges.llm_judge import DoubtfulReplyError, LlmJudge, ReplyForm, digest_of, prompt, refuse_copy, tagged
+from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, digest_of, prompt, refuse_copy, tagged
 from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
 from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.rubric import RUBRIC_VERSION
@@ -91,15 +91,14 @@ class ReasoningJudge(LlmJudge):
         """Return the reasoning and what is observed.
 
         Raises:
-            DoubtfulReplyError: a count does not allow its grade.
-            ValueError: the reply observes what the response does not hold.
+            ValueError: the reply observes what the response does not hold, or a count does not allow its grade.
         """
         refuse_copy(reply.reasoning, reasoning_prompt())
         if wrong := "; ".join(_invented(reply, response.answer or "")):
             raise ValueError(wrong)
         observed = _observed(reply)
         if wrong := "; ".join(misfits(observed)):
-            raise DoubtfulReplyError(wrong)
+            raise ValueError(wrong)
         return {"reasoning": reply.reasoning, "observed": observed}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from mlflow.utils.credentials import get_default_host_creds
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.judges.client import LLM, Schema
 from evaltrack.judges.server import ModelServer, ServerRefusesError
 from evaltrack.records import Question
 from evaltrack.targets import open_target
@@ -113,18 +111,3 @@ def test_the_login_is_that_of_mlflow(
 def test_a_login_is_sent_in_the_place_of_the_key(provider: OpenAIServer) -> None:
     server = ModelServer(provider.base_url, "none", authorization="Bearer of-the-provider")
     assert asked(OpenAITarget("m", server=server), QUESTION, close=True).answer == "In New Zealand."
-
-
-def test_judges_through_the_gateway(server: str, provider: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", f"{server}{CHAT_PATH}")
-
-    async def ask() -> str | None:
-        llm = LLM("birds")
-        try:
-            schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-            return (await llm.ask([{"role": "user", "content": "JSON?"}], Schema("verdict", schema))).text
-        finally:
-            await llm.aclose()
-
-    assert asyncio.run(ask()) == "In New Zealand."
-    assert provider.bodies[-1]["response_format"]["type"] == "json_schema"
