@@ -205,6 +205,11 @@ class Opened:
         """The parts that are closed at the end."""
         return (self.target, *self.judges, *self.scorers)
 
+    @property
+    def declared(self) -> tuple[OwnScore, ...]:
+        """The user's own scores."""
+        return tuple(score for scorer in self.scorers for score in scorer.declared)
+
     def evaluator(self, settings: EvaluationConfig) -> Evaluator:
         """Return the evaluator of the target."""
         model = settings.model or self.target.model
@@ -366,37 +371,33 @@ def open_cache(settings: EvaluationConfig, opened: ExitStack) -> VerdictCache | 
     return cache
 
 
-def open_named(
+def open_with(
+    target: Target,
     settings: EvaluationConfig,
-    target: Callable[[tuple[OwnScore, ...]], Target],
     opened: ExitStack,
     functions: Functions = MappingProxyType({}),
     store_uri: str | None = None,
-) -> tuple[Opened, tuple[OwnScore, ...]]:
-    """Open scores, then the `target` with the declared scores, then judges; `opened` closes them."""
+) -> Opened:
+    """Open the scores and judges of an evaluation of this target; `opened` closes all of them."""
+    opened.callback(target.close)  # also if it is never asked
     names, models = judge_names(settings.judge), Models(settings.concurrency, settings.call_timeout)
     cache = open_cache(settings, opened) if names or any(map(asks_judge, settings.scores)) else None
     scorers: tuple[Scorer, ...] = ()
     if settings.scores:
         from evaltrack.judges.open_scores import open_scorers
 
-        judge = partial(open_faithfulness_judge, names, models, cache)
         scorers = open_scorers(
             settings.scores,
             functions,
             in_process=settings.in_process,
             prices=settings.prices,
             k=settings.k,
-            judge=judge,
+            judge=partial(open_faithfulness_judge, names, models, cache),
         )
     for scorer in scorers:
         opened.callback(scorer.close)
-    declared = tuple(score for scorer in scorers for score in scorer.declared)
-    opened_target = target(declared)
-    opened.callback(opened_target.close)  # also if it is never asked
     judges = open_judges(settings, opened, cache, functions, store_uri=store_uri, models=models)
-    redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
-    return Opened(opened_target, judges, scorers, cache, redactor), declared
+    return Opened(target, judges, scorers, cache, Redactor.with_environment(settings.redact, target.secrets))
 
 
 @contextmanager
@@ -412,15 +413,14 @@ def planned(
     """Check an evaluation, and open target, judges and scores.
 
     `selection` selects questions of the golden set; None selects all. `functions` are judges and scores given as
-    objects,
-    by their names in the settings. `store_uri` is the MLflow store if it is not the default.
+    objects, by their names in the settings. `store_uri` is the MLflow store if it is not the default.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
     """
     Redactor(settings.redact)  # a wrong pattern is reported before anything is opened
     check_engine(settings, target, functions)
-    golden, target_name, criteria = open_golden(golden_path, selection), "", tuple[Criterion, ...]()
+    golden = open_golden(golden_path, selection)
     if settings.evaluation_json:
         named = (target if isinstance(target, str) else "", *settings.judge, *settings.scores)
         reads = [golden_path, *(each.partition(":")[2].partition("?")[0] for each in named)]
@@ -428,18 +428,13 @@ def planned(
         check_result_file(written, "evaluation_json", reads)
         if written.is_file() and written.suffix != ".json":  # it may be the code of a target, or a database
             raise UsageError(f"`evaluation_json={written}`: exists and is not a .json file; name another file")
-
-    def opened_target(declared: tuple[OwnScore, ...]) -> Target:
-        nonlocal target_name, criteria
-        criteria = parse_criteria(settings.require, metric_table(declared).metrics | {"combined_score_best"})
-        made, target_name = named_target(target, golden, settings, store_uri)
-        check_measurable(golden, settings, judge_names(settings.judge))
-        return made
-
+    check_measurable(golden, settings, judge_names(settings.judge))
     with ExitStack() as resources:
-        opened, declared = open_named(settings, opened_target, resources, functions, store_uri)
-        signature = signature_of(golden, target_name, opened, settings, declared)
-        command = Command(golden_path, target_name, settings, str(Path.cwd()))
+        opened_target, name = named_target(target, golden, settings, store_uri)
+        opened = open_with(opened_target, settings, resources, functions, store_uri)
+        criteria = parse_criteria(settings.require, metric_table(opened.declared).metrics | {"combined_score_best"})
+        signature = signature_of(golden, name, opened, settings)
+        command = Command(golden_path, name, settings, str(Path.cwd()))
         yield Plan(**vars(opened), command=command, golden=golden, criteria=criteria, signature=signature)
 
 
@@ -447,9 +442,7 @@ LONGEST_SIGNATURE = 7900
 """Maximum characters of the signature; an MLflow tag holds 8,000."""
 
 
-def signature_of(
-    golden: GoldenSet, target: str, opened: Opened, settings: EvaluationConfig, declared: tuple[OwnScore, ...]
-) -> Signature:
+def signature_of(golden: GoldenSet, target: str, opened: Opened, settings: EvaluationConfig) -> Signature:
     """Return the signature of an evaluation; `target` is its name, which is redacted.
 
     Raises:
@@ -471,10 +464,10 @@ def signature_of(
         rubric=settings.rubric,
         model=settings.model or opened.target.model or ("bm25" if target.startswith("bm25:") else ""),
         selection=golden.part,
-        scores=declared,
+        scores=opened.declared,
     )
-    if declared and len(signature.model_dump_json()) > LONGEST_SIGNATURE:
-        raise UsageError(f"`scores=`: the declarations of {len(declared)} scores are too long; give fewer of them")
+    if signature.scores and len(signature.model_dump_json()) > LONGEST_SIGNATURE:
+        raise UsageError(f"`scores=`: the declarations of {len(signature.scores)} scores are too long; give fewer")
     return signature
 
 

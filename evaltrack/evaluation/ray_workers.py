@@ -21,7 +21,7 @@ from evaltrack import __version__
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.loop import close_all
-from evaltrack.evaluation.plan import open_named
+from evaltrack.evaluation.plan import open_with
 from evaltrack.evaluation.settings import Command
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Closable, Question, Row
@@ -79,7 +79,7 @@ class RowWorker:
         with suppress(OSError):  # another machine may not have the folder
             os.chdir(self._command.folder)
         settings, name = self._command.settings, self._command.target
-        opened, _ = open_named(settings, lambda _: open_target(name, settings.options_of_target), self._resources)
+        opened = open_with(open_target(name, settings.options_of_target), settings, self._resources)
         self._opened += opened.closables
         return opened.evaluator(settings)
 

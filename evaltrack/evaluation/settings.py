@@ -52,32 +52,31 @@ def check_labels(params: Mapping[str, str], tags: Mapping[str, str], note: str) 
     Raises:
         UsageError: all problems, one per line.
     """
-    problems = [*_of_labels("param", params), *_of_labels("tag", tags)]
+    given = {"param": params, "tag": tags}
+    problems = [f"`{setting}=`: {problem}" for setting, labels in given.items() for problem in _of_labels(labels)]
     problems += [
         f"`tag=`: `{name}` begins as a tag of {name.partition('.')[0]} does; choose another name"
         for name in tags
         if name.lower().startswith(RESERVED_LABELS)
     ]
-    if len(note) > MAX_NOTE:
-        problems.append(f"`note=`: has {len(note):,} characters; write at most {MAX_NOTE:,}")
-    problems += [f"`note=`: {problem}" for problem in _unstorable(note)]
+    problems += [f"`note=`: {problem}" for problem in _of_text(note, MAX_NOTE)]
     if problems:
         raise UsageError("\n".join(problems))
 
 
-def _of_labels(setting: str, labels: Mapping[str, str]) -> Iterator[str]:
+def _of_labels(labels: Mapping[str, str]) -> Iterator[str]:
     if len(labels) > MOST_LABELS:
-        yield f"`{setting}=`: there are {len(labels):,}; give at most {MOST_LABELS}"
+        yield f"there are {len(labels):,}; give at most {MOST_LABELS}"
     for name, value in labels.items():
         shown = shown_text(name)[:80]
         if not LABEL_NAME.fullmatch(name) or name != name.strip():
-            yield f"`{setting}=`: `{shown!s}` is no name; write letters, digits, `_`, `.`, `:` and `-`, at most 200"
-        if len(value) > MAX_LABEL:
-            yield f"`{setting}=`: `{shown}` has a value of {len(value):,} characters; write at most {MAX_LABEL:,}"
-        yield from (f"`{setting}=`: `{shown}` {problem}" for problem in _unstorable(value))
+            yield f"`{shown}` is no name; write letters, digits, `_`, `.`, `:` and `-`, at most 200"
+        yield from (f"`{shown}` {problem}" for problem in _of_text(value, MAX_LABEL))
 
 
-def _unstorable(text: str) -> Iterator[str]:
+def _of_text(text: str, most: int) -> Iterator[str]:
+    if len(text) > most:
+        yield f"has {len(text):,} characters; write at most {most:,}"
     try:
         storable(text)
     except ValueError as error:

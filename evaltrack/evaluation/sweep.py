@@ -10,7 +10,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -23,7 +22,7 @@ from pydantic_core import ErrorDetails
 
 from evaltrack import __version__
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.evaluation.plan import open_judges, planned
+from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.ranking import check_metric
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import parsed_toml
@@ -359,10 +358,5 @@ def _check_opened(file: SweepFile, configurations: Iterable[Configuration], stor
         except UsageError as error:
             tried[target] = str(error)
             yield from _listed(error)
-            try:  # judges were not opened, because the target could not be
-                with ExitStack() as opened:
-                    open_judges(settings, opened, None, store_uri=store_uri)
-            except UsageError as other:
-                yield str(other)
     if not any(tried.values()):
         check_metric(file.rank_by, metric_table(declared))

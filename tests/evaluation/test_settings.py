@@ -111,7 +111,7 @@ def test_all_that_is_wrong_is_in_one_error() -> None:
         "`param=`: there are 104",
         "`param=`: `a/b` is no name",
         "`param=`: `` is no name",
-        "`param=`: `long` has a value of 6,000 characters",
+        "`param=`: `long` has 6,000 characters",
         "`param=`: `nul` holds a NUL character",
         "`tag=`: `mlflow.user` begins as a tag of mlflow does",
         "`tag=`: `evaltrack.x` begins as a tag of evaltrack does",

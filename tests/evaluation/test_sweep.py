@@ -198,10 +198,9 @@ def test_all_that_is_wrong_is_one_error(golden: Path, tmp_path: Path) -> None:
     good = tmp_path / "good.jsonl"
     good.write_text('{"id": 1, "question": "One?", "expected_chunks": ["a"]}\n')
     with pytest.raises(GoldenError) as caught:
-        plan(good, targets=["bm25:none", "bm26:x", f"bm25:{tmp_path}?k1=2"], k=[3, 5], settings={"judge": ["nope"]})
+        plan(good, targets=["bm25:none", "bm26:x", f"bm25:{tmp_path}?k1=2"], k=[3, 5])
     assert [each.partition(";")[0] for each in caught.value.problems] == [
         "corpus none: no such directory",
-        "unknown judge `nope`",
         "unknown target `bm26:x`",
         "bm25 target: unknown setting `k1`",
     ]
