@@ -9,17 +9,16 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from evaltrack.errors import GoldenError, Guide
 from evaltrack.records.json_text import InvalidJsonError, kind_of, no_repeats, parsed, spread_kind
-from evaltrack.system.files import locked_folder, replace_file
+from evaltrack.system.files import locked_folder, write_result_file
 
 MAX_QUESTION_BYTES = 1 << 20
 MAX_ARRAY_BYTES = 64 << 20
@@ -192,31 +191,17 @@ def write_objects(path: Path, objects: Iterable[Mapping[str, Any]], digest: str)
 
     Raises:
         ChangedMeanwhileError: the file now has another digest.
-        GoldenError: the file cannot be written.
+        GoldenError: the file is read-only.
+        InconclusiveError: the file cannot be written.
     """
     lines = [json.dumps(each, ensure_ascii=False) for each in objects]
     text = "[\n  " + ",\n  ".join(lines) + "\n]\n" if path.suffix == ".json" else "".join(f"{line}\n" for line in lines)
-    content, named, path = text.encode(), path, path.resolve()
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-        if mode is not None and not os.access(path, os.W_OK):
-            raise GoldenError([f"{named}: cannot be written: it is read-only; make it writable"])
-        with part.open("xb") as file:
-            file.write(content)
-            os.fsync(file.fileno())
-        if mode is not None:
-            part.chmod(mode)
-        if digest_of(path) != digest:
-            raise _changed(named)
-        replace_file(part, path)
-    except OSError as error:
-        raise GoldenError([f"{named}: cannot be written: {error.strerror or error}"]) from None
-    finally:
-        with suppress(OSError):
-            part.unlink()
-    return hashlib.sha256(content).hexdigest()
+    if path.exists() and not os.access(path, os.W_OK):
+        raise GoldenError([f"{path}: cannot be written: it is read-only; make it writable"])
+    if digest_of(path) != digest:
+        raise _changed(path)
+    write_result_file(path, [text], "the old file was kept")
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _changed(path: Path) -> ChangedMeanwhileError:

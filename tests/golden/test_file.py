@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.errors import GoldenError
+from evaltrack.errors import GoldenError, InconclusiveError
 from evaltrack.golden.file import ChangedMeanwhileError, digest_of, read_objects, write_objects
 
 LINES = '{"id": 2, "question": "Zwölf?", "notes": null}\n{"question": "B?", "id": "1"}\n'
@@ -54,7 +54,7 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(GoldenError, match="cannot be written: No space left on device"):
+    with pytest.raises(InconclusiveError, match="cannot be written: No space left on device; the old file was kept"):
         write_objects(path, [], digest_of(path))
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(GoldenError, match="is read-only; make it writable"):
