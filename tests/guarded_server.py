@@ -55,6 +55,7 @@ def guarded_server(folder: Path, empty_database: Path) -> Iterator[str]:
     golden.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
     with MlflowServer(folder / "server", *server_options, env=env) as server:
         server.wait_until_ready("/team/health")
+        _make_passwords_cheap(folder / "auth.db")
         where = f"{server.address}/team"
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("MLFLOW_TRACKING_USERNAME", ADMIN)
@@ -68,7 +69,12 @@ def guarded_server(folder: Path, empty_database: Path) -> Iterator[str]:
         grant = {"resource_type": "experiment", "resource_id": made.experiment_id, "permission": "EDIT"}
         told = ask(f"{where}/api/3.0/mlflow/users/permissions/grant", ADMIN, {"username": ADA, **grant})
         assert told[0] == 200, told
-        cheap = generate_password_hash(PASSWORD, "pbkdf2:sha256:1")
-        with closing(sqlite3.connect(folder / "auth.db", timeout=30)) as users, users:
-            users.execute("update users set password_hash = ?", [cheap])
+        _make_passwords_cheap(folder / "auth.db")
         yield where
+
+
+def _make_passwords_cheap(database: Path) -> None:
+    """Each request has its password checked, which takes a tenth of a second with the hash that MLflow makes."""
+    cheap = generate_password_hash(PASSWORD, "pbkdf2:sha256:1")
+    with closing(sqlite3.connect(database, timeout=30)) as users, users:
+        users.execute("update users set password_hash = ?", [cheap])
