@@ -121,24 +121,6 @@ def test_it_is_recorded_with_who_when_and_why(store_uri: str, run: RunResult, mo
     assert list(run.rows) == rows
 
 
-def test_a_panel_in_which_one_saw_a_hard_fail_is_refused(store_uri: str, tmp_path: Path) -> None:
-    golden, target = golden_set(tmp_path, {"a": "Yes."})
-    files = [
-        labels_file(tmp_path / f"{judge}.jsonl", [verdict("a", 90, hard_fails=fails)], judge=judge)
-        for judge, fails in (("one", ["HF4"]), ("two", []))
-    ]
-    run = run_eval(
-        golden,
-        target=target,
-        judge=[f"recorded:{file}" for file in files],
-        rubric="reasoning",
-        tracking_uri=store_uri,
-        traces="off",
-    )
-    with pytest.raises(UsageError, match=r"hard fail \(HF4\)"):
-        accept_question(run.run_id, "a", "One is enough.", tracking_uri=store_uri)
-
-
 LENIENT: dict[str, Any] = {"min_coverage": 0.7, "max_drop": ["tier_0_share=off", "reasoning_score=off"]}
 OFF = ("--max-drop", "tier_0_share=off", "--max-drop", "reasoning_score=off")
 PART = ("--no-log", "--min-coverage", "0.7", *OFF)

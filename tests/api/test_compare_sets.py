@@ -18,6 +18,8 @@ from evaltrack.errors import UsageError
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.sets import sets_markdown
 from tests.files import put
+from tests.judging import store_in
+from tests.stores import copy_store
 
 NAMES = ("one", "two", "three")
 
@@ -38,13 +40,21 @@ def evaluated(path: Path, *wrong: str, **settings: Any) -> RunResult:
     return run_eval(path, target=target, traces="off", **settings)
 
 
+@pytest.fixture(scope="module")
+def stored(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two runs of each golden set, of which the first is the baseline."""
+    folder = tmp_path_factory.mktemp("stored")
+    with store_in(folder, empty_database) as uri:
+        for path in (write(folder, name) for name in NAMES):
+            set_baseline(evaluated(path, tracking_uri=uri).run_id, tracking_uri=uri)
+            evaluated(path, tracking_uri=uri)
+    return folder
+
+
 @pytest.fixture
-def paths(store_uri: str, tmp_path: Path) -> list[Path]:
-    files = [write(tmp_path, name) for name in NAMES]
-    for path in files:
-        set_baseline(evaluated(path).run_id)
-        evaluated(path)
-    return files
+def paths(stored: Path, store_uri: str) -> list[Path]:
+    copy_store(stored, Path.cwd())
+    return [stored / f"{name}.jsonl" for name in NAMES]
 
 
 def verdicts(made: SetComparisons) -> list[str]:

@@ -240,15 +240,6 @@ def test_options_of_one_set_are_refused(
     assert all_runs() == []
 
 
-def test_the_parent_is_told_from_an_evaluation(
-    store_uri: str, paths: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    sets = run_sets(paths[:2], target=target, traces="off")
-    assert _run(["baseline", "set", sets.run_id]) == 2
-    children = ", ".join(result.run_id for result in sets.results)
-    assert f"is the parent of several evaluations; name one of them: {children}" in capsys.readouterr().err
-
-
 CALLS: Counter[str] = Counter()
 """How often each question was asked of each target."""
 

@@ -82,26 +82,6 @@ def test_a_run_says_which_part_it_asked(store_uri: str, tmp_path: Path, capsys: 
     assert words in capsys.readouterr().out
 
 
-def test_the_command_line_selects(
-    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answers = tmp_path / "answers.jsonl"
-    answers.write_text("".join(json.dumps({"id": n, "sources": [{"chunk_id": f"c{n}"}]}) + "\n" for n in range(12)))
-    words = ["run", str(write(tmp_path)), "-t", f"recorded:{answers}", "--traces", "off", "--output"]
-    assert _run([*words, "table", "--filter", "domain=air,id!=8", "--filter", "id=1"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "4 questions (0 negatives), selected: 4 of 12 questions (domain=air,id!=8 or id=1), target" in printed
-    monkeypatch.setenv("EVALTRACK_RUN_SAMPLE", "2")
-    assert _run([*words, "json"]) == 0
-    made = json.loads(capsys.readouterr().out)
-    assert len(made["rows"]) == 2
-    assert {name: made["signature"]["selection"][name] for name in ("questions", "total", "by")} == {
-        "questions": 2,
-        "total": 12,
-        "by": "sample 2, seed 0",
-    }
-
-
 def test_questions_that_failed_may_miss_all_that_they_expect(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

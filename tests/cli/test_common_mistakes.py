@@ -16,8 +16,7 @@ import mlflow
 import pytest
 
 from evaltrack.cli import _run
-from evaltrack.errors import SITE, Guide, UsageError
-from evaltrack.golden.reader import open_golden
+from evaltrack.errors import SITE, Guide
 from tests.conftest import REPO
 
 APP = """
@@ -154,19 +153,3 @@ def test_what_machines_read_names_no_page(project: Path, capfd: pytest.CaptureFi
     printed = capfd.readouterr().out
     json.loads(printed)
     assert SITE not in printed
-
-
-def test_an_error_holds_its_page_apart_from_its_message(project: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        open_golden("empty.jsonl")
-    assert caught.value.guide is Guide.GOLDEN_LINES
-    assert SITE not in str(caught.value)
-
-
-def test_a_comparison_without_a_baseline_says_how_to_set_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(["run", "good.jsonl", "-t", "bm25:corpus/form"]) == 0
-    assert _run(["compare"]) == 2
-    cure = "set one (evaltrack baseline set RUN), or name one with --baseline-run or --baseline"
-    said = capsys.readouterr().err
-    assert f"golden set `good` has no baseline in this experiment; {cure}" in said
-    assert said.endswith(f"{Guide.BASELINE.reference}\n")

@@ -142,7 +142,8 @@ def test_no_link_is_guessed(store: Store, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "url", ["mlflow.example", "ftp://x", "javascript:alert(1)", "https://me:secret@x", "http://x?a=b"]
 )
-def test_an_address_that_is_none_of_a_ui_is_refused(store_uri: str, url: str) -> None:
+def test_an_address_that_is_none_of_a_ui_is_refused(store_uri: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALTRACK_UI_URL", url)
     with pytest.raises(UsageError, match="is not an address of a UI") as caught:
-        connect(store_uri, url)
+        connect(store_uri)
     assert "secret" not in str(caught.value)
