@@ -1,22 +1,60 @@
-"""Defines the public calls `run_eval` and `resume_run`, which take settings as keyword arguments."""
+"""Evaluates a target on a golden set, or resumes that, and logs it as one MLflow run: `run_eval`, `resume_run`.
+
+All input is checked before the run is opened. After that the run always ends as FINISHED, FAILED or KILLED, and holds
+the rows that were finished.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
-from evaltrack.api.evaluate import evaluate_golden
-from evaltrack.api.progress_bar import ProgressChoice
+from evaltrack.api.local_commands import save_command
+from evaltrack.api.progress_bar import ProgressChoice, shown_progress
+from evaltrack.api.run_artifacts import log_reports, logged_metrics, model_words, run_notes
 from evaltrack.api.write_golden import golden_file
-from evaltrack.errors import Guide, UsageError
+from evaltrack.errors import Guide, TrackingError, UsageError
+from evaltrack.evaluation.journal import Journal
+from evaltrack.evaluation.loop import Gathering, Progress, Silent
+from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
-from evaltrack.evaluation.resume import command_to_resume, run_to_resume
+from evaltrack.evaluation.resume import Choice, choose_run, command_to_resume, kept_of, run_to_resume
+from evaltrack.evaluation.run_warnings import RunWarnings
 from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
-from evaltrack.golden.reader import GoldenSet
-from evaltrack.tracking.store import check_is_there, connect
+from evaltrack.golden.reader import GoldenSet, golden_name
+from evaltrack.golden.selection import FailedQuestions, Selection
+from evaltrack.judges import Functions
+from evaltrack.metrics.aggregate import Kept, Ledger, Summary
+from evaltrack.metrics.catalogue import metric_table
+from evaltrack.metrics.criteria import check_criteria
+from evaltrack.privacy.redaction import check_names
+from evaltrack.records import Row
+from evaltrack.records.response import TraceHome
+from evaltrack.report.html.run_page import run_screen
+from evaltrack.system.processes import Stop
+from evaltrack.tracking.reader import find_evaluation, named_evaluation, read_rows, read_run_table
+from evaltrack.tracking.runs import (
+    JOURNAL_TAG,
+    Dataset,
+    Description,
+    OpenRun,
+    Place,
+    ProgressTag,
+    Status,
+    close_run,
+    open_run,
+    reopen_run,
+)
+from evaltrack.tracking.server_retries import few_retries
+from evaltrack.tracking.store import Store, check_is_there, connect
+from evaltrack.tracking.writer import RunWriter
 
 if TYPE_CHECKING:
     from evaltrack.api.write_golden import GoldenLike
@@ -93,7 +131,7 @@ def chosen_settings(
     functions: dict[str, Callable[..., Any]] = {}
     given = dict(settings)
     for name in {"judge", "scores"} & given.keys():
-        given[name] = _names(name, given[name], functions)
+        given[name] = _named(name, given[name], functions)
     if target is not None:
         given["target"] = "a function" if callable(target) else target
     config = settings_of(EvaluationConfig, given)
@@ -109,7 +147,7 @@ def chosen_settings(
     return path, target, config.with_(golden="", target=AUTO_TARGET), functions
 
 
-def _names(setting: str, chosen: Any, functions: dict[str, Callable[..., Any]]) -> Any:
+def _named(setting: str, chosen: Any, functions: dict[str, Callable[..., Any]]) -> Any:
     """Return judges or scores by name. Functions among them are added to `functions` under their names."""
     names = []
     for each in chosen if isinstance(chosen, list | tuple) else (chosen,):
@@ -174,3 +212,307 @@ def resume_run(
         retry_errors=retry_errors,
         progress=progress,
     )
+
+
+def evaluate_golden(
+    golden_path: str,
+    settings: EvaluationConfig,
+    tracking_uri: str | None,
+    *,
+    target: str | Callable[..., Any] | None = None,
+    functions: Functions = MappingProxyType({}),
+    resume: str | None = None,
+    retry_errors: bool = False,
+    progress: ProgressChoice = None,
+) -> RunResult:
+    """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` describes the arguments.
+
+    The store is asked after all other checks. `functions` are judges and scores that were given as objects.
+
+    Raises:
+        UsageError: golden set, target, judge or a setting is wrong; nothing was run.
+        TrackingError: the MLflow store is out of reach, or lost what was written.
+        KeyboardInterrupt: it was interrupted; the run is KILLED and holds the finished rows.
+    """
+    check_evaluation(golden_path, settings, target)
+    selection = settings.selection
+    if settings.only_failed:
+        settings, selection = select_questions(golden_path, settings, connect(tracking_uri))
+    with (
+        planned(golden_path, settings, target, selection, functions=functions, store_uri=tracking_uri) as plan,
+        shown_progress(progress) as bar,
+    ):
+        return evaluate_plan(plan, connect(tracking_uri), resume, retry_errors=retry_errors, progress=bar)
+
+
+def evaluate_plan(
+    plan: Plan,
+    store: Store,
+    resume: str | None = None,
+    *,
+    retry_errors: bool = False,
+    progress: Progress | None = None,
+    place: Place | None = None,
+) -> RunResult:
+    """Carry out a planned evaluation as one MLflow run. One of several evaluations has a `place` below a parent run.
+
+    Raises:
+        UsageError: the run cannot be resumed; nothing was run.
+        TrackingError: the MLflow store is out of reach, or lost what was written.
+        KeyboardInterrupt: it was interrupted; the run is KILLED and holds the finished rows.
+    """
+    identity = kept_of(plan, store)
+    choice = choose_run(resume, identity, store, retry_errors=retry_errors)
+    plan = replace(plan, made_from_before=choice.made_from)
+    identity["made_from"] = plan.made_from
+    progress, stop = progress or Silent(), Stop()
+    if choice.run_id and choice.hint:
+        progress.warn(choice.hint)
+    with _with_workers(plan) as plan, stop.handled():
+        journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
+        try:
+            run = _open(plan, store, choice, journal, place)
+            return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
+        finally:
+            journal.close()
+
+
+@contextmanager
+def _with_workers(plan: Plan) -> Iterator[Plan]:
+    """Yield the plan with the workers that its settings name; without workers, this process asks the questions."""
+    if plan.settings.engine == "local":
+        yield plan
+        return
+    from evaltrack.evaluation.ray_workers import connected_workers
+
+    _ = plan.target.packages  # looked up before Ray adds its own folders to the search path of modules
+    with connected_workers(plan.command) as workers:
+        yield replace(plan, workers=workers)
+
+
+def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Place | None) -> OpenRun:
+    """Return the run to fill: the interrupted one, or a new one. If a new one cannot be opened, remove the journal."""
+    golden = plan.golden
+    description = Description(
+        name=plan.settings.run_name or default_run_name(plan),
+        params={**plan.params(), **(place.params if place else {})},
+        tags={**plan.settings.own_tags, **plan.tags(), JOURNAL_TAG: journal.name},
+        data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
+        place=place,
+    )
+    if choice.run_id:
+        return reopen_run(store, choice.run_id, description)
+    try:
+        return open_run(store, plan.settings.experiment, description)
+    except BaseException:
+        journal.remove()
+        raise
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """An evaluation in progress. Its run ends even after an error."""
+
+    plan: Plan
+    store: Store
+    run: OpenRun
+    journal: Journal
+    progress: Progress
+    hints: list[str | None]
+
+    def fill(self, stop: Stop) -> RunResult:
+        """Ask all questions, log everything and end the run."""
+        try:
+            self._begin()
+            result, stopped_by = self._ask_and_log(stop)
+            if stopped_by is None and stop.is_requested:
+                stopped_by = KeyboardInterrupt()
+            killed = isinstance(stopped_by, KeyboardInterrupt)
+            close_run(self.store, self.run, "KILLED" if killed else result.status)
+        except BaseException as error:
+            self._give_up(error, stop)
+            if (interruption := self._resumable(error)) is not error:
+                raise interruption from error
+            raise
+        if stopped_by is not None:
+            raise self._resumable(stopped_by)
+        self.journal.finish(errors=result.totals["num_errors"] + result.totals["trial_errors"])
+        return result
+
+    def _begin(self) -> None:
+        """Store the data for resuming the run, and warn. Failures become hints."""
+        self.journal.belongs_to(self.run.run_id)
+        self.plan.target.trace_into(self._trace_home)
+        if opened := getattr(self.progress, "opened", None):
+            opened(self.run.run_id, "" if self.journal.problem else f"evaltrack resume {self.run.run_id}")
+        for note in self.plan.notes_on_others:
+            self.progress.warn(note)
+        self.hints.append(save_command(self.run.run_id, self.plan.command))
+
+    @property
+    def _trace_home(self) -> TraceHome:
+        """The run, experiment and store for the traces that the target makes during the evaluation."""
+        run, uri = self.run, self.store.uri
+        is_folder = "://" not in uri or uri.startswith("file:")  # a file store refuses a trace that it already holds
+        joins = self.plan.joins_traces and not is_folder
+        return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=uri, joins=joins)
+
+    def _give_up(self, error: BaseException, stop: Stop) -> None:
+        """End the run if the store still answers."""
+        stop.log_from_now_on()
+        with suppress(TrackingError), few_retries():  # the earlier error says more
+            close_run(self.store, self.run, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+
+    def _resumable(self, error: BaseException) -> BaseException:
+        """Return the error, with the command that resumes the run if it can be resumed."""
+        if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
+            return error
+        kind = TrackingError if isinstance(error, TrackingError) else KeyboardInterrupt
+        resuming = f"to resume: evaltrack resume {self.run.run_id}"
+        return kind(f"{str(error) or 'stopped'}; no finished row is lost; {resuming}")
+
+    def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
+        """Return the result, and the exception that ended the evaluation early, if any."""
+        settings, names = self.plan.settings, self.plan.signature.own_names
+        interruption: BaseException | None = None
+        trials_of_each = settings.trials if self.plan.several_trials else 0
+        with RunWriter(self.store, self.run, settings.k, trials_of_each, names) as writer:
+            pulse = ProgressTag(self.store, self.run.run_id, len(self.plan.golden))
+            takers = Takers(self.plan, writer, pulse, self.progress)
+            self.progress.start(len(self.plan.golden))
+            try:
+                self.plan.ask(takers.take, memory=self.journal, stop=lambda: stop.is_requested)
+            except BaseException as error:  # noqa: BLE001 - raised again after the run is closed
+                interruption = error
+            takers.close()
+            stop.log_from_now_on()
+            if self.plan.traces == "off" or not self.plan.target.has_traces:
+                self.hints.append(self.plan.target.link_to(self._trace_home))
+            status = _status(takers.summary, interruption, stop.is_requested)
+            result = self._result(takers, status)
+            writer.log_rows(self.progress.note)
+            log_reports(self.plan, self.store, self.run, writer, result)
+            writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
+            writer.check_artifacts()
+        return result, interruption
+
+    def _result(self, takers: Takers, status: Status) -> RunResult:
+        plan, run, settings = self.plan, self.run, self.plan.settings
+        ledger, summary, shown_rows = takers.ledger, takers.summary, takers.shown_rows
+        judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
+        judge_prices = settings.judge_prices if plan.judges or ledger.calls["judge"] else None
+        costs = {
+            whose: price.cost(ledger.usage[whose])
+            for whose, price in (("target", settings.prices), ("judge", judge_prices))
+            if price and ledger.reports[whose] == ledger.calls[whose]
+        }
+        signature = plan.signature.model_copy(update={"model": plan.signature.model or model_words(ledger, plan)})
+        result = RunResult(
+            run_id=run.run_id,
+            experiment_id=run.experiment_id,
+            status=status,
+            signature=signature if judged else signature.unjudged(),
+            metrics=summary.metrics,
+            counts=summary.counts,
+            totals=summary.totals | ledger.totals | ({} if plan.several_trials else {"trial_errors": 0}),
+            groups=summary.groups,
+            seconds=ledger.seconds(),
+            by_judge=summary.by_judge,
+            cost_usd=costs,
+            criteria=check_criteria(plan.criteria, summary.metrics),
+            notes=run_notes(plan, self.journal, self.hints, ledger, summary),
+            errors=tuple(shown_rows.errors),
+            missed=tuple(shown_rows.missed),
+            link=self.store.run_link(run.experiment_id, run.run_id),
+            serve_command=self.store.serve_command,
+            read_table=lambda: read_run_table(self.store, find_evaluation(self.store, run.run_id)),
+            settings=run.settings,
+            screen=run_screen,
+        )
+        others = filter(None, (*takers.warnings.texts(), logged_metrics(result)[1]))
+        return replace(result, notes=(*result.notes, *others))
+
+
+def _status(summary: Summary, interruption: BaseException | None, asked_to_stop: bool) -> Status:
+    if asked_to_stop or isinstance(interruption, KeyboardInterrupt | asyncio.CancelledError):
+        return "KILLED"
+    return "FINISHED" if interruption is None and summary.measures_anything else "FAILED"
+
+
+def check_evaluation(
+    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
+) -> None:
+    """Refuse secrets in names that are logged, and an experiment if `mlflow run` has chosen one.
+
+    Raises:
+        UsageError: a name holds a secret, or `mlflow run` has opened the run.
+    """
+    check_names(_logged_texts(golden_path, settings, target))
+    if (experiment := settings.experiment) and os.environ.get("MLFLOW_RUN_ID"):
+        where = "the run was opened by `mlflow run`, in its experiment"
+        raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
+
+
+def _logged_texts(
+    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the description and the text of everything that is logged with a run, or shown."""
+    yield "the path of the golden set", os.fspath(golden_path)
+    yield "the target", target if isinstance(target, str) else ""
+    for name, value in settings:
+        if isinstance(value, Mapping):
+            yield from ((f"`{name}=`", f"{key}={text}") for key, text in value.items())
+        elif name != "redact":
+            yield from ((f"`{name}=`", text) for text in (value if isinstance(value, tuple) else (str(value),)))
+
+
+def select_questions(golden_path: str, settings: EvaluationConfig, store: Store) -> tuple[EvaluationConfig, Selection]:
+    """Return the settings and a selection of the questions that did not pass in the run that `only_failed` names.
+
+    Questions that ended in an error are among them. The settings get the full id of that run.
+
+    Raises:
+        UsageError: that run is not evaltrack's, has another golden set, or has not ended.
+        TrackingError: the store does not answer, or the run's rows are gone.
+    """
+    given, evaluation = settings.only_failed, named_evaluation(store, settings.only_failed)
+    of, name = evaluation.signature.golden, golden_name(Path(golden_path).name)
+    if of != name:
+        raise UsageError(f"`only_failed={given}`: that run is of golden set `{of}`; name a run of `{name}`")
+    if evaluation.status in ("RUNNING", "SCHEDULED"):
+        cure = f"wait until it ends, or resume it: evaltrack resume {evaluation.run_id}"
+        raise UsageError(f"`only_failed={given}`: that run is still {evaluation.status}; {cure}")
+    rows = read_rows(store, evaluation, ["id", "passed", "error"])
+    failed = FailedQuestions(evaluation.run_id, frozenset(row.id for row in rows if not row.passed or row.error))
+    return settings.with_(only_failed=failed.run_id), replace(settings.selection, failed=failed)
+
+
+class Takers:
+    """Sends each finished row of a run to the totals, the writer, the warnings and the progress."""
+
+    def __init__(self, plan: Plan, writer: RunWriter, pulse: ProgressTag, progress: Progress) -> None:
+        settings, own = plan.settings, plan.signature.scores
+        self._writer, self._pulse, self._progress = writer, pulse, progress
+        self._trials = Gathering(settings.trials, self._take_question)
+        self.ledger, self.shown_rows = Ledger(), Kept()
+        self.summary = Summary(settings.k, metric_table(own))
+        names, of_failed = tuple(score.name for score in own), bool(settings.only_failed)
+        self.warnings = RunWarnings(settings.k, names, progress.warn, of_failed=of_failed)
+
+    def take(self, row: Row) -> None:
+        """Take one trial of a question."""
+        self.ledger.add(row)
+        self.warnings.add_trial(row)
+        self._writer.add_trial(row)
+        self._trials.add(row)
+
+    def _take_question(self, row: Row) -> None:
+        for each in (self._writer, self.summary, self.shown_rows, self.warnings):
+            each.add(row)
+        self._pulse.add()
+        self._progress.advance(row)
+
+    def close(self) -> None:
+        """Take the questions whose trials were interrupted, and wait for the last progress update."""
+        self._trials.close()
+        self._pulse.close()

@@ -11,11 +11,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from evaltrack.api.evaluate import check_evaluation, evaluate_plan
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.rank_runs import Line, leaderboard_of
 from evaltrack.api.report_html import stored_result
-from evaltrack.api.run_eval import chosen_settings
+from evaltrack.api.run_eval import check_evaluation, chosen_settings, evaluate_plan
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.loop import Progress
 from evaltrack.evaluation.plan import Plan, check_measurable, named_target, planned

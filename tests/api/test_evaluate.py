@@ -69,7 +69,7 @@ def test_one_evaluation_is_one_run_with_everything_in_it(store_uri: str, tmp_pat
     assert {"recall_at_k", "precision_at_k", "mrr"} <= set(result.data)
     assert [row["id"] for row in result.rows] == ["007", "b", "c"]
     assert result.rows[2]["recall_at_k"] is None
-    assert json.loads(result.rows[2]["unmeasured"])["recall_at_k"] == "the question is a negative"
+    assert result.rows[2]["unmeasured"]["recall_at_k"] == "the question is a negative"
 
 
 def test_each_question_has_a_trace_that_pairs_by_its_text(store_uri: str, tmp_path: Path) -> None:

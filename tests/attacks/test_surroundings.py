@@ -248,9 +248,9 @@ def test_a_run_that_is_killed_at_once_has_said_how_to_go_on(store_uri: str, tmp_
 
 def test_a_signal_before_the_first_question_leaves_no_run_running(store_uri: str, tmp_path: Path) -> None:
     early = (
-        "import signal\nfrom evaltrack.api import evaluate\nsave = evaluate.save_command\n"
+        "import signal\nfrom evaltrack.api import run_eval\nsave = run_eval.save_command\n"
         "def saved(*each):\n    os.kill(os.getpid(), signal.SIGTERM)\n    return save(*each)\n"
-        "evaluate.save_command = saved\n"
+        "run_eval.save_command = saved\n"
     )
     process = ended(Path.cwd(), early, "run", golden(tmp_path), *found(tmp_path))
     assert (process.returncode, status(store_uri)) == (130, "KILLED")
