@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TextIO
 
-from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
+from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.system import retries
 
 OF_DISK = tuple(
@@ -102,83 +102,58 @@ class NewFiles:
         if not self.force and os.path.lexists(path):
             raise _there_already(path)
         part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}{path.suffix}")
-        try:
+        with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = part.open("x", encoding="utf-8", newline="")
-        except OSError as error:
-            raise _unwritable(path, error) from None
-        self.paths[path] = part
-        with file:
-            yield file
-
-    def finish(self) -> None:
-        """Rename the files once all of them are on the disk.
-
-        Raises:
-            UsageError: another process made one of them in the meantime, or it cannot be made.
-            InconclusiveError: the disk is full or fails.
-        """
-        for path, part in self.paths.items():
-            try:
-                with part.open("rb") as file:
-                    os.fsync(file.fileno())  # some disks report only here that they are full
-            except OSError as error:
-                raise _unwritable(path, error) from None
-        for path, part in self.paths.items():
-            try:
-                if self.force:
-                    replace_file(part, path)
-                else:
-                    _rename_to_new(part, path)
-            except FileExistsError:
-                raise _there_already(path) from None
-            except OSError as error:
-                raise _unwritable(path, error) from None
-
-    def remove(self) -> None:
-        """Remove unfinished files."""
-        for part in self.paths.values():
-            part.unlink(missing_ok=True)
+            with part.open("x", encoding="utf-8", newline="") as file:
+                self.paths[path] = part
+                yield file
 
 
 @contextmanager
 def new_files(*, force: bool) -> Iterator[NewFiles]:
-    """Yield files that are renamed if the block succeeds, and removed if it fails.
+    """Yield files that are renamed once all of them are on the disk, and removed if the block fails.
 
     Raises:
-        UsageError: a file exists, or cannot be written under its name.
+        UsageError: a file exists, also if another process made it in the meantime, or cannot be written.
         InconclusiveError: the disk is full or fails.
     """
     files = NewFiles(force=force)
     try:
         yield files
-        files.finish()
-    except OSError as error:
-        raise _unwritable(next(iter(files.paths), Path()), error) from None
+        for path, part in files.paths.items():
+            with _writing(path), part.open("rb") as file:
+                os.fsync(file.fileno())  # some disks report only here that they are full
+        for path, part in files.paths.items():
+            with _writing(path):
+                (replace_file if force else _rename_to_new)(part, path)
     finally:
-        files.remove()
+        for part in files.paths.values():
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.errno in OF_DISK:
+            problem = f"{path}: cannot be written: {os.strerror(error.errno)}; name another file"
+            raise InconclusiveError(problem) from None
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}; name another file") from None
 
 
 def _rename_to_new(part: Path, path: Path) -> None:
     """Rename, but never over another file. Without hard links there is a moment between the check and the rename."""
     try:
         os.link(part, path)
-    except FileExistsError:
-        raise
     except OSError:
         if os.path.lexists(path):
-            raise FileExistsError from None
+            raise _there_already(path) from None
         replace_file(part, path)
 
 
 def _there_already(path: Path) -> UsageError:
     return UsageError(f"{path}: already exists; name another file, or replace it with `force=True`")
-
-
-def _unwritable(path: Path, error: OSError) -> EvaltrackError:
-    if error.errno is not None and error.errno in OF_DISK:
-        return InconclusiveError(f"{path}: cannot be written: {os.strerror(error.errno)}; name another file")
-    return UsageError(f"{path}: cannot be written: {error.strerror or error}; name another file")
 
 
 def check_result_file(path: Path, setting: str = "", reads: Iterable[str] = ()) -> None:
