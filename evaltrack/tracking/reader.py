@@ -19,8 +19,8 @@ from evaltrack.records.row import Traced
 from evaltrack.records.run import SYSTEM_TAG, Run, System
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, runs_below
-from evaltrack.tracking.rows import rows_of_run
-from evaltrack.tracking.rows_reader import check_rows, read_table, stored_rows
+from evaltrack.tracking.rows import columns_of, rows_of_run
+from evaltrack.tracking.rows_reader import check_rows, stored_rows
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, choose_experiment, find_run, is_missing, search_runs, tracking_errors
 from evaltrack.tracking.tags import (
@@ -337,13 +337,8 @@ def read_rows(
 
 
 def read_run_table(store: Store, run: Run) -> Iterator[dict[str, Any]]:
-    """Yield all rows of a run as `read_rows` does, each as a dictionary of its columns.
-
-    Raises:
-        TrackingError: the run or its rows are missing, or they are damaged.
-    """
-    with checked_rows(store, run) as path:
-        yield from read_table(path)
+    """Return all rows of a run as `read_rows` does, each as a dictionary of its columns."""
+    return map(columns_of, read_rows(store, run))
 
 
 @contextmanager
