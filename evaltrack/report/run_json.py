@@ -100,9 +100,7 @@ def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[Mapping[
     yield json.dumps(form.data(), ensure_ascii=False, indent=2).removesuffix("]\n}")
     for number, row in enumerate(rows):
         error = {"error": row["error"]} if row["error"] else {}
-        yield ("\n    " if number == 0 else ",\n    ") + finite_json(
-            EvaluationResult.model_validate(row).data() | error
-        )
+        yield f"{',' * (number > 0)}\n    {finite_json(EvaluationResult.model_validate(row).data() | error)}"
     yield "\n  ]\n}\n"
 
 

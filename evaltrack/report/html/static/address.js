@@ -14,7 +14,6 @@ function remember() {
   const options = new URLSearchParams();
   for (const [name, select] of Object.entries(filters)) if (select && select.value && (name !== "group" || select.value !== START)) options.set(name, select.value);
   if (scoreMoved) options.set("moved", scoreMoved);
-  for (const [name, input] of Object.entries(bounds)) if (input.value) options.set(name, input.value);
   if (search.value) options.set("search", search.value);
   if (sort.value) options.set("sort", sort.value);
   const question = shown[chosen], rest = options.toString();
@@ -30,7 +29,6 @@ function choice(select, value) {
 function recallFilters(options) {
   for (const [name, select] of Object.entries(filters)) if (select) choice(select, options.get(name) || (name === "group" ? START : ""));
   scoreMoved = /^[\w.-]{1,60}$/.test(options.get("moved") || "") ? options.get("moved") : "";
-  for (const [name, input] of Object.entries(bounds)) input.value = options.get(name) || "";
   search.value = options.get("search") || "";
   choice(sort, options.get("sort") || "");
 }

@@ -35,7 +35,6 @@ const codeWords = (text) => {
   const line = text.replace(/\s+/g, " "), mark = ticks(line, 1), space = mark.length > 1 || /^\s|\s$/.test(line) ? " " : "";
   return `${mark}${space}${line}${space}${mark}`;
 };
-const cellWords = (text) => codeWords(text.replace(/\|/g, "\\|"));
 
 function markdownOf(question) {
   const made = [`### ${GROUPS[question.group][0]}: ${codeWords(question.q)}`];
@@ -52,15 +51,8 @@ function markdownOf(question) {
       made.push(`Judge ${codeWords(verdict.judge)}${score}:\n\n${fenced(verdict.said || "–")}`);
     }
   });
-  made.push(...markdownScores(question), ...markdownSources(sides));
+  made.push(...markdownSources(sides));
   return `${made.join("\n\n")}\n`;
-}
-
-function markdownScores(question) {
-  if (!question.scores) return [];
-  const two = question.scores[0].length > 2, heads = two ? ["Score", ...data.labels, "Change"] : ["Score", "Value"];
-  const rows = question.scores.map(([title, ...values]) => [cellWords(title), ...values.slice(0, heads.length - 1).map((value) => value || "–")]);
-  return [[heads, heads.map((_, at) => (at ? "---:" : "---")), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n")];
 }
 
 function markdownSources(sides) {

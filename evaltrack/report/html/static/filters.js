@@ -1,10 +1,9 @@
 /* Which questions are shown, and in which order. */
 const filters = { group: $("f-group"), domain: $("f-domain"), difficulty: $("f-difficulty"), category: $("f-category"), cause: $("f-cause") };
-const bounds = { low: $("f-low"), high: $("f-high") };
 const search = $("search"), sort = $("sort"), found = $("found"), chips = $("chips");
 /* The score and the way, such as overall_score.down, of a link among the metrics. */
 let scoreMoved = "";
-const controls = () => [...Object.values(filters), ...Object.values(bounds), search, sort].filter(Boolean);
+const controls = () => [...Object.values(filters), search, sort].filter(Boolean);
 
 const OF_SEVERAL = {
   all: () => true,
@@ -35,13 +34,6 @@ function isMoved(question) {
   return !name || (question[way] || []).includes(name);
 }
 
-function isBetween(question) {
-  const low = bounds.low.value, high = bounds.high.value;
-  if (!low && !high) return true;
-  const score = (question.score || [])[1];
-  return score !== null && score !== undefined && (!low || score >= Number(low)) && (!high || score <= Number(high));
-}
-
 function matching() {
   const words = searched();
   const wanted = Object.entries(filters).filter(([, select]) => select && select.value);
@@ -49,7 +41,7 @@ function matching() {
     wanted.every(([name, select]) => {
       const several = name === "group" && OF_SEVERAL[select.value];
       return several ? several(question) : (question[name] || "") === select.value;
-    }) && isMoved(question) && isBetween(question) && words.every((word) => haystack(question).includes(word)));
+    }) && isMoved(question) && words.every((word) => haystack(question).includes(word)));
 }
 
 /* ---- order ---- */

@@ -1,11 +1,10 @@
 /* Controls, keys and links; then the page opens on what its address says. */
 for (const name of Object.keys(filters)) fill(name);
 fillChips();
-for (const input of Object.values(bounds)) input.closest("label").hidden = !data.questions.some((question) => question.score);
 const changed = () => { refresh(); remember(); };
 for (const control of [...Object.values(filters), sort]) if (control) control.addEventListener("change", changed);
 let typing = 0;
-for (const input of [search, bounds.low, bounds.high]) input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, 12); });
+search.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, 12); });
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 $("reset").addEventListener("click", () => { clearAll(); changed(); });
 
