@@ -241,15 +241,7 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
     assert say.behind(made).startswith("no single document: an expected source is ranked lower")
 
 
-@pytest.mark.parametrize(
-    ("domains", "words"),
-    [
-        (("rail",) * 6, ", all in “rail”"),
-        (("rail",) * 4 + ("travel",) * 2, ", 4 of them in “rail”"),
-        (("rail",) * 3 + ("travel",) * 3, ""),
-        (("travel",) * 6, ""),
-    ],
-)
+@pytest.mark.parametrize(("domains", "words"), CASES["it_is_said_in_which_domain_most_of_them_are"])
 def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
     flips = tuple(demoted(number, "p0", domain) for number, domain in enumerate(domains))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6})

@@ -503,15 +503,7 @@ def test_a_source_without_rows_is_told_by_its_name() -> None:
     assert told(comparison(flips=(flip,), lost=(), drops=())) == [("s", "is no longer returned", ["1"], None)]
 
 
-@pytest.mark.parametrize(
-    ("sizes", "words"),
-    [
-        ((2,) * 10, "and 2 more, with 2 questions each"),
-        ((2,) * 8 + (1,), "and 1 more, with 1 question"),
-        ((3,) * 9 + (1,), "and 2 more, with at most 3 questions each"),
-        ((1,) * 8, ""),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "words"), CASES["culprits_that_are_not_shown_are_counted_with_their_questions"])
 def test_culprits_that_are_not_shown_are_counted_with_their_questions(sizes: tuple[int, ...], words: str) -> None:
     places = [(page, place) for page, size in enumerate(sizes) for place in range(size)]
     flips = [demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places]

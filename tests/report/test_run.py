@@ -152,10 +152,7 @@ def test_every_metric_has_a_name_for_people() -> None:
     assert [metric_title(name, 7) for name in ("recall_at_k", "mrr", "other")] == ["Recall@7", "MRR", "other"]
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [(0, "0.000"), (0.49563, "0.496"), (99.9994, "99.999"), (100, "100"), (2500, "2,500"), (-1234.56, "−1,235")],
-)
+@pytest.mark.parametrize(("value", "words"), CASES["numbers_are_short"])
 def test_numbers_are_short(value: float, words: str) -> None:
     assert number(value) == words
 
@@ -527,14 +524,7 @@ def test_a_result_tells_what_it_is() -> None:
     assert reads == [1]
 
 
-@pytest.mark.parametrize(
-    ("errors", "by_judge", "why"),
-    [
-        (5, 0, "measured: 5 of 5 questions ended in errors"),
-        (2, 0, "measured: 2 of 5 questions ended in errors, and the retrieval of the others was not measured"),
-        (5, 5, "judged, so that no question passed or failed: 5 of 5 questions ended in errors"),
-    ],
-)
+@pytest.mark.parametrize(("errors", "by_judge", "why"), CASES["why_nothing_was_measured"])
 def test_why_nothing_was_measured(errors: int, by_judge: int, why: str) -> None:
     totals = {**result().totals, "num_errors": errors, "judge_errors": by_judge}
     assert result(totals=totals).why_nothing == f"nothing could be {why}"

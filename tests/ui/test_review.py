@@ -261,21 +261,7 @@ def test_only_this_machine_and_this_address(
 
 
 @pytest.mark.parametrize(
-    ("options", "status", "words"),
-    [
-        ({"data": {"id": "1", "kind": "confirm"}}, 403, "another site"),
-        ({"data": '{"id": "1", "kind": "confirm"}', "content_type": "text/plain"}, 403, "another site"),
-        ({"json": {"id": "1", "kind": "confirm"}, "headers": {"Sec-Fetch-Site": "cross-site"}}, 403, "another site"),
-        ({"json": {"id": "1", "kind": "confirm"}, "headers": {"Origin": "http://evil.example"}}, 403, "another site"),
-        ({"json": ["1"]}, 400, "not an action"),
-        ({"json": {"id": 1, "kind": "confirm"}}, 400, "not an action"),
-        ({"json": {"id": "1", "kind": "burn"}}, 400, "no action `burn`"),
-        ({"json": {"id": "99", "kind": "confirm"}}, 410, "no question `99`"),
-        ({"json": {"id": "1", "kind": "grade", "chunk": "x", "grade": "1"}}, 400, "not a whole number"),
-        ({"json": {"id": "1", "kind": "grade", "chunk": "x", "grade": True}}, 400, "not a whole number"),
-        ({"json": {"id": "1", "kind": "reword", "question": "a" * 300_000}}, 413, "exceeds"),
-        ({"data": "{", "content_type": "application/json"}, 400, ""),
-    ],
+    ("options", "status", "words"), data("ui.json")["what_is_no_action_of_the_page_changes_nothing"]
 )
 def test_what_is_no_action_of_the_page_changes_nothing(
     client: FlaskClient, golden: Path, options: dict[str, Any], status: int, words: str

@@ -1,0 +1,139 @@
+"""The questions of a page: their scores, what judges said, and what is left of those for which there is no room."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.verdict import Observed, Verdict
+from evaltrack.report.html.page import script_safe
+from evaltrack.report.html.question_parts import (
+    JUDGES,
+    QUOTE,
+    QUOTES,
+    ScoreScope,
+    compared_scope,
+    grade_titles,
+    grades_in,
+    more_judges,
+    score_changes,
+    score_lines,
+    verdicts,
+)
+from evaltrack.report.html.questions import ANSWER, SLIM, WHOLE, fitted
+from tests.comparisons import RECALL, comparison
+
+# Questions that fit into one page
+
+
+QUESTION: dict[str, Any] = {
+    "id": "1",
+    "group": "flip",
+    "wanted": "w" * 500,
+    "scores": [["Recall@5", "1.000", "0.500", "−0.500", "bad"]],
+    "sides": [{"answer": "a" * 500, "sources": None, "verdicts": [{"judge": "j", "said": "so"}], "trials": [1, 3]}],
+}
+
+
+def test_what_comes_behind_the_first_megabytes_is_slim_and_then_bare() -> None:
+    """A slim question has the beginning of its texts, neither judges nor scores; a bare one says what became of it."""
+    filler = {"id": "0", "detail": "x" * WHOLE}
+    _, slim = map(json.loads, fitted(map(script_safe, [filler, QUESTION])))
+    assert slim["wanted"] == "w" * ANSWER
+    assert slim["sides"] == [{"answer": "a" * ANSWER, "error": "", "sources": None, "trace": None}]
+    assert "scores" not in slim
+    _, long, bare = map(json.loads, fitted(map(script_safe, [{"id": "0", "cause": "x" * SLIM}, filler, QUESTION])))
+    assert long == {"id": "0", "detail": "x" * ANSWER}
+    assert bare == {"id": "1", "group": "flip"}
+
+
+def test_what_has_room_stays_as_it_is() -> None:
+    assert [json.loads(text) for text in fitted([script_safe(QUESTION)])] == [QUESTION]
+
+
+# What judges said, as a page shows it
+
+
+DIMENSIONS = ("h_count", "oscillation", "crux", "epistemic_honesty", "process_integrity")
+GRADES = dict.fromkeys((*DIMENSIONS, "actionability", "brevity", "format"), 8.0)
+
+
+def observed(quotes: dict[str, tuple[str, ...]]) -> Observed:
+    return Observed.model_validate(
+        {"dimensions": GRADES, "hypotheses": 3, "shifts": 1, "crux_treatment": "stated"}
+        | {"uncertainty_treatment": "limits", "mode": "explore", "quotes": quotes}
+    )
+
+
+def test_a_verdict_on_an_answer_has_its_numbers() -> None:
+    row = StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="so", overall_score=0.0, accuracy=0.4),))
+    assert verdicts(row) == [{"judge": "a", "said": "so", "score": 0.0, "grades": {"accuracy": 0.4}}]
+    declined = StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="", declined=False),))
+    assert verdicts(declined) == [{"judge": "a", "said": "", "declined": False}]
+
+
+def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
+    many = tuple(f"{place} {'x' * 400}" for place in range(30))
+    seen = observed({"crux": ("this", "this", " "), "shifts": many})
+    (made,) = verdicts(StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="so", observed=seen),)))
+    assert made["grades"] == GRADES
+    assert made["quotes"][0] == "this"
+    assert len(made["quotes"]) == QUOTES
+    assert max(map(len, made["quotes"])) == QUOTE
+    assert made["more_quotes"] == 31 - QUOTES
+
+
+def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
+    panel = tuple(Verdict(judge=str(place), reasoning="so") for place in range(JUDGES + 3))
+    said = {"polite": "Very.\x00", "empty": ""}
+    made = verdicts(StoredRow(id="1", verdicts=panel, score_reasoning=said))
+    assert len(made) == JUDGES + 1
+    assert (more_judges(StoredRow(id="1", verdicts=panel)), more_judges(StoredRow(id="1"))) == (3, 0)
+    assert made[-1] == {"judge": "polite", "said": "Very.�"}
+
+
+def test_grades_have_titles_and_their_highest() -> None:
+    sides = [{"verdicts": [{"grades": {"accuracy": 1.0}}, {}]}, {}]
+    assert list(grades_in({})) == []
+    assert grade_titles(grades_in({"sides": sides})) == {"accuracy": ["Accuracy", 1]}
+    assert grade_titles(grades_in({"sides": [{"verdicts": [{"grades": {"brevity": 3.0}}]}]}))["brevity"][1] == 10
+
+
+# The scores of a question as one table
+
+
+def scored(own: tuple[str, ...] = (), **scores: float) -> StoredRow:
+    """A row with these scores."""
+    return StoredRow(id="1", scores=scores, own=own)
+
+
+def test_a_change_says_whether_it_is_better() -> None:
+    before = scored(("seconds", "style"), recall_at_k=1.0, num_tokens=1000.0, ndcg_at_k=0.5, seconds=1.0, style=0.2)
+    after = scored(("seconds", "style"), recall_at_k=0.5, num_tokens=1251.0, ndcg_at_k=0.5, seconds=0.5, style=0.4)
+    assert score_changes(before, after, ScoreScope(5, lower_is_better=frozenset({"seconds"}))) == [
+        ["Recall@5", "1.000", "0.500", "−0.500", "bad"],
+        ["nDCG@5", "0.500", "0.500", "", ""],
+        ["Tokens", "1,000", "1,251", "+251", "bad"],
+        ["seconds", "1.000", "0.500", "−0.500", "good"],
+        ["style", "0.200", "0.400", "+0.200", "good"],
+    ]
+
+
+def test_a_score_of_one_side_stands_alone() -> None:
+    assert score_changes(scored(), scored(reciprocal_rank=0.5), ScoreScope(5)) == [
+        ["Reciprocal rank", "", "0.500", "", ""]
+    ]
+
+
+def test_what_is_yes_or_no_and_parts_of_a_verdict_are_left_out() -> None:
+    row = scored(("mine",), hit=1.0, accuracy=0.9, overall_score=0.8, recall_at_k=1.0, mine=0.1)
+    assert [line[0] for line in score_lines(row, ScoreScope(3))] == ["Recall@3", "Judge score", "mine"]
+    assert score_lines(row, ScoreScope(3, left_out=("judge_score", "mine"))) == [["Recall@3", "1.000"]]
+
+
+def test_a_comparison_says_what_is_compared_and_of_what_less_is_better() -> None:
+    fields: dict[str, Any] = {"metrics": (RECALL, replace(RECALL, name="seconds", higher_is_better=False))}
+    scope = compared_scope(comparison(**fields, left_out=("accuracy",)))
+    assert scope == ScoreScope(3, ("accuracy",), frozenset({"seconds"}))
