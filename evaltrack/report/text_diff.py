@@ -17,24 +17,26 @@ Piece = tuple[Literal["same", "removed", "added"], str]
 MAX_WORDS = 1000
 """Words of each side that are matched. The time of difflib grows with the product of both sides."""
 
-_PUNCTUATION = ".,;:!?)]}\"'»”’"
+_PUNCTUATION = ".,;:!?)\\]}\"'»”’"
 _CHARACTER = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_PARTS = re.compile(rf"[{_CHARACTER}][\u3099\u309a\ufe00-\ufe0f]*|[^{_CHARACTER}]+")
-"""Splits Chinese and Japanese, which have no spaces between words, into characters with their marks."""
+_WORDS = re.compile(
+    rf"\s*(?:[{_CHARACTER}][\u3099\u309a\ufe00-\ufe0f]*|[^\s{_CHARACTER}]*[^\s{_CHARACTER}{_PUNCTUATION}]|[{_PUNCTUATION}]+)"
+)
+"""Words with the space before them. Chinese and Japanese, which have no spaces, are split into characters."""
 
 
 def word_diff(before: str, after: str) -> list[Piece]:
     """Return how `before` becomes `after`: runs of words that are the same, removed or added.
 
     Words are separated by white space, and punctuation at the end of a word is a separate word. White space is ignored:
-    each run of it, or the end of a text, becomes one space. All pieces that are not `added` form the words of `before`;
-    all that are not `removed` form `after`.
+    each run of it, or the beginning of a text, becomes one space. All pieces that are not `added` form the words of
+    `before`; all that are not `removed` form `after`.
 
     Time is bounded: between the first and the last difference, at most `MAX_WORDS` of each side are matched. The rest
     is one replacement.
     """
-    old, new = list(_words(before)), list(_words(after))
-    old_keys, new_keys = [word.rstrip() for word in old], [word.rstrip() for word in new]
+    old, new = _words(before), _words(after)
+    old_keys, new_keys = [word.lstrip() for word in old], [word.lstrip() for word in new]
     start = _common(old_keys, new_keys)
     end = _common(old_keys[start:][::-1], new_keys[start:][::-1])
     old_end, new_end = len(old) - end, len(new) - end
@@ -42,14 +44,12 @@ def word_diff(before: str, after: str) -> list[Piece]:
     pieces: list[Piece] = [("same", "".join(new[:start]))]
     matcher = SequenceMatcher(None, old_keys[start:old_cut], new_keys[start:new_cut])
     for kind, i, j, m, n in matcher.get_opcodes():
+        added = "".join(new[start + m : start + n])
         if kind == "equal":
-            pieces.append(("same", "".join(new[start + m : start + n])))
+            pieces.append(("same", added))
         else:
-            added = "".join(new[start + m : start + n])
-            pieces.append(("removed", _apart(old, start + i, start + j, pieces[-1][1], added)))
-            pieces.append(("added", added))
-    pieces.append(("removed", "".join(old[old_cut:old_end])))
-    pieces.append(("added", "".join(new[new_cut:new_end])))
+            pieces += [("removed", "".join(old[start + i : start + j])), ("added", added)]
+    pieces += [("removed", "".join(old[old_cut:old_end])), ("added", "".join(new[new_cut:new_end]))]
     pieces.append(("same", "".join(new[new_end:])))
     return list(_joined(pieces))
 
@@ -73,7 +73,7 @@ def condensed(pieces: Iterable[Piece], context: int = 80, longest: int = 400, to
             tail = context if place < len(all_pieces) - 1 else 0
             text_shown = _middle_out(text, head, tail)
         else:
-            text_shown = text if len(text) <= longest else text[: longest - 1] + "… "
+            text_shown = text if len(text) <= longest else text[: longest - 1] + "…"
         total -= len(text_shown)
         yield kind, text_shown
 
@@ -85,27 +85,11 @@ def _middle_out(text: str, head: int, tail: int) -> str:
     first, last = text[:head], text[len(text) - tail :]
     first = first.rpartition(" ")[0] or first
     last = last.partition(" ")[2] or last
-    return f"{first} … {last}".lstrip()
+    return f"{first} … {last}" if head else f" … {last}"
 
 
-def _words(text: str) -> Iterator[str]:
-    """Yield the words, each with the space that follows it."""
-    for chunk in text.split():
-        core = chunk.rstrip(_PUNCTUATION)
-        parts = _PARTS.findall(core)
-        parts += [chunk[len(core) :]] if len(core) < len(chunk) else []
-        yield from parts[:-1]
-        yield parts[-1] + " "
-
-
-def _apart(old: list[str], first: int, last: int, before: str, added: str) -> str:
-    """Return the removed words, with spaces where they would otherwise join their neighbours."""
-    text = "".join(old[first:last])
-    if not text:
-        return text
-    stood_apart = first > 0 and old[first - 1].endswith(" ")
-    runs_on = stood_apart and text[-1].isalnum() and added[:1] not in _PUNCTUATION
-    return f"{' ' * (stood_apart and before[-1:].isalnum())}{text}{' ' * runs_on}"
+def _words(text: str) -> list[str]:
+    return [f"{' ' * word[0].isspace()}{word.lstrip()}" for word in _WORDS.findall(f" {text.strip()}")]
 
 
 def _common(old: list[str], new: list[str]) -> int:
@@ -197,7 +181,8 @@ def _pieces(before: str | None, after: str | None, side: Literal["removed", "add
     kept = sum(len(text) for kind, text in pieces if kind == "same")
     if kept < ALIKE * max(len(before), len(after)):
         return (("same", own or ""),)
-    return tuple(piece for piece in pieces if piece[0] in ("same", side))
+    (kind, first), *others = [piece for piece in pieces if piece[0] in ("same", side)]
+    return ((kind, first.lstrip()), *others)
 
 
 def _condensed(rows: Sequence[DiffLine]) -> list[DiffLine]:

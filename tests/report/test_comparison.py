@@ -107,13 +107,14 @@ def test_a_run_against_itself_says_little() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "words"),
-    [("ok", "✅ No regression"), ("regression", "❌ Regression"), ("unknown", "⚠️ Unknown")],
+    ("verdict", "words", "tone"),
+    [("ok", "✅ No regression", "ok"), ("regression", "❌ Regression", "bad"), ("unknown", "⚠️ Unknown", "warn")],
 )
-def test_the_verdict_comes_first(verdict: str, words: str) -> None:
+def test_the_verdict_comes_first(verdict: str, words: str, tone: str) -> None:
     made = quiet(verdict=verdict)
     assert comparison_markdown(made).splitlines()[1].startswith(f"### {words}: no question broke")
     assert shown(made).startswith(f"{words.partition(' ')[2]}: no question broke")
+    assert f'class="head {tone}"' in comparison_html(made)
 
 
 PASSED = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.7, regressed=False, threshold=None)

@@ -158,8 +158,8 @@ def test_a_document_is_shown_as_a_review_shows_a_file() -> None:
     after = "# Fares\nA fare is refunded in 14 days. Ask at the desk. One. Two. Three. Nothing else matters here."
     assert lines(before, after) == [
         ("same", 1, 1, "# Fares"),
-        ("removed", 2, None, "A fare is refunded in [30 ]days."),
-        ("added", None, 2, "A fare is refunded in <14 >days."),
+        ("removed", 2, None, "A fare is refunded in[ 30] days."),
+        ("added", None, 2, "A fare is refunded in< 14> days."),
         ("same", 3, 3, "Ask at the desk."),
         ("same", 4, 4, "One."),
         ("same", 5, 5, "Two."),
@@ -201,32 +201,6 @@ def test_very_long_documents_are_bounded() -> None:
 def demoted(number: int, below: str, domain: str = "rail") -> Change:
     """A question that broke as its source fell below another."""
     return replace(FLIP, id=str(number), domain=domain, cause=Cause("source_demoted", below, below, 1, 6))
-
-
-def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
-    flips = tuple(demoted(number, f"p{number // 2}") for number in range(8))
-    made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 8})
-    words = say.behind(made)
-    assert words.startswith("no single document: an expected source is ranked lower (rank 1 → 6 …): all 8 questions")
-    assert say.cause(made) == f"Cause: {words}"
-    first, *others = next_steps(made)
-    assert first == "An expected source is ranked lower (8 questions): check what changed in search or ranking."
-    assert others == []
-    one = tuple(demoted(number, "p0") for number in range(8))
-    assert say.behind(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
-        "“p0” is ranked lower: all 8 questions that got worse"
-    )
-
-
-def test_the_step_for_several_sources_names_none() -> None:
-    gone = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(10))
-    made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 10})
-    assert next_steps(made)[0] == (
-        "An expected source is no longer returned (10 questions): check whether it is still in the index."
-    )
-    one = replace(gone[0], cause=Cause("source_lost", ""))
-    made = comparison(flips=(one,), drops=(), lost=(), causes={"source_lost": 1})
-    assert next_steps(made)[0].startswith("An expected source is no longer returned (1 question): check")
 
 
 def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:

@@ -37,7 +37,7 @@ def squeezed(text: str) -> str:
 def test_nothing_is_lost(before: str, after: str) -> None:
     pieces = word_diff(before, after)
     assert squeezed("".join(text for kind, text in pieces if kind != "added")) == squeezed(before)
-    assert "".join(text for kind, text in pieces if kind != "removed") == "".join(f"{w} " for w in after.split())
+    assert "".join(text for kind, text in pieces if kind != "removed") == "".join(f" {w}" for w in after.split())
     assert all(text for _, text in pieces)
     assert all(one[0] != other[0] for one, other in pairwise(pieces))
 
@@ -46,7 +46,7 @@ def test_a_difference_deep_in_a_long_text_is_found() -> None:
     same = "word " * 50_000
     pieces = word_diff(f"{same}old {same}", f"{same}new {same}")
     assert [kind for kind, _ in pieces] == ["same", "removed", "added", "same"]
-    assert pieces[1:3] == [("removed", "old "), ("added", "new ")]
+    assert pieces[1:3] == [("removed", " old"), ("added", " new")]
 
 
 def letters(count: int, seed: int) -> str:
@@ -77,8 +77,8 @@ def test_condensed_keeps_changes_and_what_is_around_them() -> None:
     far = " ".join(f"w{i}" for i in range(100))
     pieces: list[Piece] = [("same", far), ("removed", "x" * 50), ("added", "y "), ("same", far), ("added", "z")]
     assert list(condensed(pieces, context=10, longest=20)) == [
-        ("same", "… w98 w99"),
-        ("removed", "x" * 19 + "… "),
+        ("same", " … w98 w99"),
+        ("removed", "x" * 19 + "…"),
         ("added", "y "),
         ("same", "w0 w1 w2 … w98 w99"),
         ("added", "z"),
