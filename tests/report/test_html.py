@@ -44,7 +44,7 @@ from evaltrack.report.html.page import (
 )
 from evaltrack.report.html.plots import AxisMark, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import missing, ranked
-from evaltrack.report.html.questions import PASSED_WHOLE, TEXT_DIFFS, changed_questions, longest, run_questions
+from evaltrack.report.html.questions import TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.templates import say
 from evaltrack.tracking.rows import columns_of
@@ -564,24 +564,6 @@ def test_the_columns_that_a_page_reads_are_all_that_it_shows(tmp_path: Path) -> 
     path = written(rich_rows(), tmp_path / "rows.parquet")
     part = run_html(result(), partial(stored_rows, path), Around("run"))
     assert part == run_html(result(), lambda _, ids: stored_rows(path, None, ids), Around("run"))
-
-
-def test_what_passed_behind_many_questions_is_slim_and_no_other_question() -> None:
-    """It keeps its answer, its rank and the names of its sources; what failed stays whole wherever it stands."""
-    long = replace(with_source(flat("x" * 6000, "c"), text="y" * 400), passed=True, scores={"recall_at_k": 1.0})
-    rows = [replace(long, id=str(number)) for number in range(PASSED_WHOLE // 6000 + 50)]
-    rows[-2] = replace(rows[-2], passed=False)
-    made = list(run_questions(rows, 3, 6000, "off", "r", {}))
-    assert [("scores" in each) for each in made[-3:]] == [False, True, False]
-    (whole,) = run_questions(rows[-1:], 3, 6000, "off", "r", {})
-    (failed,) = run_questions(rows[-2:-1], 3, 6000, "off", "r", {})
-    assert made[-2] == failed
-    slim, side = made[-1], whole["sides"][0]
-    assert slim == {name: value for name, value in whole.items() if name != "scores"} | {"sides": slim["sides"]}
-    assert [slim["sides"][0][name] for name in ("answer", "sources")] == [
-        side["answer"],
-        [{name: source[name] for name in ("rank", "name", "expected") if name in source} for source in side["sources"]],
-    ]
 
 
 def test_the_text_of_a_source_is_compared_where_it_is_the_cause_in_the_first_changes() -> None:

@@ -17,7 +17,6 @@ from evaltrack.report.html.question_parts import (
     compared_scope,
     grade_titles,
     grades_in,
-    more_judges,
     score_changes,
     score_lines,
     verdicts,
@@ -90,7 +89,6 @@ def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
     said = {"polite": "Very.\x00", "empty": ""}
     made = verdicts(StoredRow(id="1", verdicts=panel, score_reasoning=said))
     assert len(made) == JUDGES + 1
-    assert (more_judges(StoredRow(id="1", verdicts=panel)), more_judges(StoredRow(id="1"))) == (3, 0)
     assert made[-1] == {"judge": "polite", "said": "Very.�"}
 
 

@@ -77,12 +77,11 @@ LISTED, MOST = 12, 30
 NAME, SNIPPET = 160, 400
 
 
-def ranked(row: StoredRow, other: StoredRow | None, k: int, *, slim: bool = False) -> list[dict[str, Any]] | None:
+def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, Any]] | None:
     """Return one object for each source, without repeats; None if the target reports no sources.
 
     It holds `rank`, `name`, and if known: `title`, `url`, `score`, `text` (its beginning), `expected`, `moved` (its
-    rank on the other side, 0 if it is not there) and `changed` (its text differs from the other side). A `slim` object
-    holds no `title`, `url`, `score` and `text`.
+    rank on the other side, 0 if it is not there) and `changed` (its text differs from the other side).
     """
     if row.sources is None:
         return None
@@ -94,9 +93,7 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int, *, slim: bool = Fals
         if rank > last and not is_expected:
             continue
         name = row.name_of(source)
-        fields = {"rank": rank, "name": shown(name, NAME)}
-        if not slim:
-            fields |= _source_fields(source, name)
+        fields = {"rank": rank, "name": shown(name, NAME)} | _source_fields(source, name)
         if is_expected:
             fields["expected"] = True
         if there is not None:
@@ -184,11 +181,6 @@ def verdicts(row: StoredRow) -> list[dict[str, Any]]:
     the judges of user-defined scores follows, under the names of the scores.
     """
     return [*map(_verdict, row.verdicts[:JUDGES]), *_of_scores(row)]
-
-
-def more_judges(row: StoredRow) -> int:
-    """Return the number of judges of the response that `verdicts` leaves out."""
-    return max(0, len(row.verdicts) - JUDGES)
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from evaltrack.report.comparison_words import FATES, Tone
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import safe_link, script_safe, shown
 from evaltrack.report.html.question_parts import (
+    JUDGES,
     ScoreScope,
     compared_scope,
     expected_alone,
     missing,
-    more_judges,
     numbers,
     ranked,
     score_changes,
@@ -38,9 +38,6 @@ from evaltrack.tracking.traces import shown_trace
 
 WHOLE, SLIM = 9_000_000, 11_500_000
 """Bytes up to which questions are whole, and slim. Later questions show only their result."""
-
-PASSED_WHOLE = 4_000_000
-"""Characters of a run's whole questions after which passed questions are slim: few people read that many."""
 
 ANSWER, SOURCES, QUESTION = 200, 5, 200
 
@@ -136,23 +133,14 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
 def run_questions(
     rows: Iterable[StoredRow], k: int, limit: int, traces: Traced, run_id: str, acceptances: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield each question of one run in the order of its rows. Passed questions are slim after `PASSED_WHOLE`.
-
-    They are the last of a page, and most of a large one.
-    """
-    scope, filled = ScoreScope(k), 0
+    """Yield each question of one run in the order of its rows."""
+    scope = ScoreScope(k)
     for row in rows:
-        trace, slim = shown_trace(traces, run_id, row), filled >= PASSED_WHOLE and row.outcome == "pass"
         why = shown(failure_words(row.error or "") or (say.failed(row, k) if row.passed is False else ""), 400)
         fields = _about(row, row.outcome) | {"detail": why, "note": acceptances.get(row.id)}
-        fields |= numbers(None, row) | _expected(row, limit)
-        if not slim:
-            fields |= turns_before(row, limit) | {"scores": score_lines(row, scope)}
-        sides = [_side(row, None, k, limit, trace, slim=slim)]
-        if not slim:  # texts are most of a side
-            filled += len(sides[0].get("answer", ""))
-            filled += sum(len(source.get("text", "")) for source in sides[0]["sources"] or ())
-        yield _without_empty(fields | {"sides": sides})
+        fields |= numbers(None, row) | _expected(row, limit) | turns_before(row, limit)
+        sides = [_side(row, None, k, limit, shown_trace(traces, run_id, row))]
+        yield _without_empty(fields | {"scores": score_lines(row, scope), "sides": sides})
 
 
 def _about(each: StoredRow | Change, group: str) -> dict[str, Any]:
@@ -243,29 +231,21 @@ def _trace(run: Run, row: StoredRow) -> str | None:
     return shown_trace(run.traces, run.run_id, row) if run.run_id else None
 
 
-def _side(
-    row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None, *, slim: bool = False
-) -> dict[str, Any]:
-    """Return one side. A `slim` one holds only the fields for which a large page has room."""
+def _side(row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None) -> dict[str, Any]:
     fields = {
         "answer": shown(row.answer, limit),
         "error": shown(failure_words(row.error or ""), 600),
-        "sources": ranked(row, other, k, slim=slim),
+        "sources": ranked(row, other, k),
         "trace": trace,
-    }
-    return _without_empty(fields if slim else fields | _more_of_side(row), but=("sources",))
-
-
-def _more_of_side(row: StoredRow) -> dict[str, Any]:
-    return {
         "declined": bool(row.abstained),
         "missing": missing(row),
         "expects": expected_alone(row),
         "tools": [shown(tool, 80) for tool in row.tool_calls or ()],
         "verdicts": verdicts(row),
-        "more_judges": more_judges(row) or None,
+        "more_judges": max(0, len(row.verdicts) - JUDGES) or None,
         "trials": [row.passes, row.trials] if (row.trials or 0) > 1 else None,
     }
+    return _without_empty(fields, but=("sources",))
 
 
 def _without_empty(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:
