@@ -19,6 +19,7 @@ from evaltrack.report import words
 from evaltrack.report.escaping import clip, within
 from evaltrack.report.templates import descriptions, markdown, print_template, say, sentences
 from evaltrack.report.words import metric_number, metric_title, missed_words
+from evaltrack.stats.intervals import share_interval
 from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import TABLE, TABLE_ROWS
 
@@ -41,7 +42,7 @@ def fields_of_run(result: RunResult) -> dict[str, Any]:
         "totals": result.totals,
         "questions": say.questions(result),
         "model": say.model(result.signature),
-        "means": [_mean(result, name, value) for name, value in words.headlines_first(result.means)],
+        "means": [_figure(result, name, value) for name, value in words.headlines_first(result.means)],
         "aim_titles": words.AIM_TITLES,
         "aims": list(words.aim_cells(result)),
         "group_titles": [metric_title(name, k) for name in names],
@@ -57,11 +58,20 @@ def fields_of_run(result: RunResult) -> dict[str, Any]:
     }
 
 
-def _mean(result: RunResult, name: str, value: float) -> tuple[str, str, str, str]:
-    """Return title, value, the highest reachable value if it is limited, and the number of questions."""
-    best = result.metrics.get(f"{name}.max")
-    most = "" if best is None else metric_number(name, best)
-    return metric_title(name, result.signature.k), metric_number(name, value), most, f"{result.counts[name]:,}"
+def _figure(result: RunResult, name: str, value: float) -> dict[str, str]:
+    """Return a metric as texts, with the highest reachable value if it is limited, and the interval of a share."""
+    best, n = result.metrics.get(f"{name}.max"), result.counts[name]
+    is_share = name in result.table.metrics and result.table.is_share(name)
+    low, high = share_interval(value, n) if is_share else (None, None)
+    ends = [metric_number(name, end) for end in (low, high) if end is not None]
+    return {
+        "name": name,
+        "title": metric_title(name, result.signature.k),
+        "value": metric_number(name, value),
+        "best": "" if best is None else metric_number(name, best),
+        "interval": " to ".join(ends),
+        "n": f"{n:,}",
+    }
 
 
 def _group_cells(means: Any, names: list[str]) -> list[str]:

@@ -14,7 +14,6 @@ from rich.console import Console
 from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, SetComparisons
 from evaltrack.evaluation.result import RunResult, SetResults
-from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.comparison_words import TONES, VERDICTS, cause_words, reasons
 from evaltrack.report.escaping import clip, inert, json_without_commands
@@ -22,13 +21,10 @@ from evaltrack.report.html.page import document, render
 from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
 from evaltrack.report.templates import environment, markdown, print_template, say
-from evaltrack.report.words import metric_change, metric_number, metric_title
+from evaltrack.report.words import COMPARED, HEADLINE_METRICS, metric_change, metric_number, metric_title
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-MEANS = tuple(score.metric for score in HEADLINES)
-"""The metrics of the tables. A metric that no set has is left out."""
 
 NOTE_SETS = 40
 """Sets in the description of the parent run: MLflow stores 8,000 characters of it."""
@@ -58,7 +54,7 @@ def sets_table(sets: SetResults) -> list[list[str]]:
 
     A mean over only some of the questions is followed by their number.
     """
-    names = [name for name in MEANS if any(name in result.metrics for result in sets.results)]
+    names = [name for name in HEADLINE_METRICS if any(name in result.metrics for result in sets.results)]
     k = max((result.signature.k for result in sets.results), default=0)
     titles = ["golden set", "asked", *(metric_title(name, k) for name in names), "errors"]
     titles += ["run"] if sets.success else ["status", "run"]
@@ -82,7 +78,6 @@ def _mean(result: RunResult, name: str) -> str:
 
 # Comparisons
 
-COMPARED = tuple(name for name in MEANS if name != "pass_rate")
 FLIPS: tuple[Fate, ...] = ("broke", "fixed")
 STYLES = {"ok": "green", "bad": "bold red", "warn": "yellow"}
 

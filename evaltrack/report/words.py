@@ -18,6 +18,12 @@ from evaltrack.report.templates import say
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 LATENCY_TITLES = {score.metric: score.title for score in LATENCIES}
 
+HEADLINE_METRICS = tuple(score.metric for score in HEADLINES)
+"""The main metrics, which every report shows first."""
+
+COMPARED = tuple(name for name in HEADLINE_METRICS if name != "pass_rate")
+"""The main metrics of tables that count the questions that passed."""
+
 OWN_IN_GROUPS = 2
 """User-defined scores in the tables of groups. `summary.json` holds all of them."""
 
@@ -31,7 +37,7 @@ def metric_title(name: str, k: int) -> str:
 
 def group_metrics(result: RunResult) -> list[str]:
     """Return the metrics that any group of the run has: the main metrics, then the first user-defined scores."""
-    names = (*(score.metric for score in HEADLINES), *result.table.own_names[:OWN_IN_GROUPS])
+    names = (*HEADLINE_METRICS, *result.table.own_names[:OWN_IN_GROUPS])
     return [name for name in names if any(name in means for means in result.groups.values())]
 
 
@@ -70,7 +76,7 @@ def number(value: float) -> str:
 
 def headlines_first(means: Mapping[str, float]) -> list[tuple[str, float]]:
     """Return the means in the order of every report: pass rate, the other main metrics, then the rest."""
-    order = {score.metric: place for place, score in enumerate(HEADLINES)}
+    order = {name: place for place, name in enumerate(HEADLINE_METRICS)}
     return sorted(means.items(), key=lambda pair: order.get(pair[0], len(order)))
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, DocumentPart, changed_parts
-from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
 from evaltrack.report.comparison_text import fields_of_comparison
@@ -36,10 +35,7 @@ from evaltrack.report.html.questions import BADGES, cause_names, changed_questio
 from evaltrack.report.html.run_page import first_listed
 from evaltrack.report.templates import say, sentences
 from evaltrack.report.text_diff import document_diff
-from evaltrack.report.words import failure_words
-
-FIRST = tuple(score.metric for score in HEADLINES)
-"""Metrics that share one axis. The others are in a table below."""
+from evaltrack.report.words import HEADLINE_METRICS, failure_words
 
 GROUPS = 60
 
@@ -90,7 +86,7 @@ def _head_fields(comparison: Comparison) -> dict[str, Any]:
 
 
 def _metric_fields(comparison: Comparison) -> dict[str, Any]:
-    first = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
+    first = [metric for metric in comparison.metrics if metric.name in HEADLINE_METRICS or metric.regressed]
     others = [metric for metric in comparison.metrics if metric not in first]
     own, measured = comparison.candidate.signature.own_names, group_metrics(shown_groups(comparison))
     return {
@@ -101,7 +97,7 @@ def _metric_fields(comparison: Comparison) -> dict[str, Any]:
         "others": metric_rows(comparison, others),
         "others_reach": axis_reach(others),
         "hints": _hints(comparison),
-        "group_metrics": [name for name in (*FIRST, *own) if name in measured],
+        "group_metrics": [name for name in (*HEADLINE_METRICS, *own) if name in measured],
         "most_groups": GROUPS,
     }
 
@@ -188,7 +184,7 @@ SCREEN = 10
 
 def comparison_screen(comparison: Comparison) -> str:
     """Return the first screen: verdict and reasons, main metrics, and the broken questions with their causes."""
-    main = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
+    main = [metric for metric in comparison.metrics if metric.name in HEADLINE_METRICS or metric.regressed]
     return render(
         "comparison_screen.html",
         told=fields_of_comparison(comparison),

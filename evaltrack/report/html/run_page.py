@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records import Row
 from evaltrack.records.amount import count
 from evaltrack.records.stored_row import StoredRow
@@ -28,19 +27,17 @@ from evaltrack.report.html.questions import BADGES, OUTCOMES, SLIM, WHOLE, fitte
 from evaltrack.report.run_text import fields_of_run
 from evaltrack.report.templates import say
 from evaltrack.report.words import (
+    COMPARED,
     FAILURES,
+    HEADLINE_METRICS,
     group_metrics,
     grouped_errors,
     metric_number,
     metric_title,
 )
-from evaltrack.stats.intervals import share_interval
 
 if TYPE_CHECKING:
     from evaltrack.records.row import Traced
-
-FIRST = tuple(score.metric for score in HEADLINES)
-"""Metrics of the large figures. The others are in a table below."""
 
 ORDER = list(OUTCOMES)
 LISTED = 2_000
@@ -99,23 +96,23 @@ def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> s
 
 def run_fields(result: RunResult) -> dict[str, Any]:
     """Return the fields that the page of a run and its first screen share."""
-    return fields_of_run(result) | {
+    fields = fields_of_run(result)
+    return fields | {
         "kind": run_kind(result),
         "headline": run_headline(result),
         "asked": count(result.totals["num_questions"], "question"),
         "selection": say.selection(result.signature),
-        "figures": [run_figure(result, name) for name in FIRST if name in result.metrics],
+        "figures": [each for each in fields["means"] if each["name"] in HEADLINE_METRICS],
+        "others": [each for each in fields["means"] if each["name"] not in HEADLINE_METRICS],
         "link": safe_link(result.link),
     }
 
 
 def _body(result: RunResult, questions: list[_Listed], around: Around, back: str) -> str:
-    others = [name for name in result.metrics if name in result.table.metrics and name not in FIRST]
     own = {
         "back": back,
         "name": clip(around.name, 120),
         "messages": _messages(questions),
-        "others": [run_figure(result, name) for name in others],
         "spans": {name: result.table.by_metric[name].span or 1 for name in group_metrics(result)},
         "shown": GROUPS,
         "metric_number": metric_number,
@@ -198,22 +195,6 @@ def run_kind(result: RunResult) -> str:
     return "bad" if False in outcomes else "ok" if outcomes else ""
 
 
-def run_figure(result: RunResult, name: str) -> dict[str, Any]:
-    """Return a metric of a run as texts, with its interval and its number of questions."""
-    value, n = result.metrics[name], result.counts[name]
-    best = result.metrics.get(f"{name}.max")
-    low, high = share_interval(value, n) if result.table.is_share(name) else (None, None)
-    return {
-        "title": metric_title(name, result.signature.k),
-        "value": metric_number(name, value),
-        "n": f"{n:,}",
-        "best": None if best is None else metric_number(name, best),
-        "interval": None
-        if low is None or high is None
-        else f"{metric_number(name, low)} to {metric_number(name, high)}",
-    }
-
-
 def _listed_words(questions: list[_Listed], total: int) -> str:
     if len(questions) == total:
         return f"All {count(total, 'question')}"
@@ -256,9 +237,6 @@ def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
 
 # Several runs
 
-MEANS = tuple(score.metric for score in HEADLINES if score.name != "pass")
-"""The metrics of the table, next to the passed questions. A metric that no set measured is left out."""
-
 KINDS = ("bad", "warn", "ok", "")
 """The kinds by priority. The page has the first kind that a set has."""
 
@@ -295,7 +273,7 @@ def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -
         pages: Each run, of any number of golden sets.
         boards: The parts of a leaderboard (`leaderboard_parts`) for each golden set that has several runs.
     """
-    names = [name for name in MEANS if any(name in page.result.metrics for page in pages)]
+    names = [name for name in COMPARED if any(name in page.result.metrics for page in pages)]
     k = max(page.result.signature.k for page in pages)
     passed, measured = (sum(each) for each in zip(*(page.passed for page in pages), strict=True))
     headline = f"{passed:,} of {count(measured, 'question')} passed" if measured else "Nothing could be measured"
