@@ -875,21 +875,6 @@ def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None
     assert len(page.encode()) < 15_000_000
 
 
-def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
-    asked = [question("a"), question("b")]
-    was = side(rows_of(asked, {"a": found("x", "a!")}), "was")
-    made = compare(was, side(rows_of(asked, {}), "now"))
-    assert [each.id for each in made.by_fate["higher score"]] == ["a"]
-    assert (made.count("higher score"), made.count("identical")) == (1, 1)
-    assert [key for key, _, _ in made.unchanged] == ["b"]
-    gained, same = changed_questions(made)
-    assert (gained["group"], gained["ranks"], len(gained["sides"])) == ("gain", [2, 1], 2)
-    assert gained["up"] == ["reciprocal_rank"]
-    assert "cause" not in gained
-    assert same["group"] == "same"
-    assert "All 2 common questions" in comparison_html(made)
-
-
 def test_a_question_shows_the_turns_before_it() -> None:
     turns = [{"role": "user", "content": f"{n} <script>{'x' * 400}"} for n in range(25)]
     row_ = patched(flat("so", "c"), history=turns)
