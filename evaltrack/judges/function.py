@@ -13,8 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evaltrack.errors import Guide, UsageError
-from evaltrack.judges.recorded import folded
-from evaltrack.judges.strict import findings, read_verdict
+from evaltrack.judges.recorded import findings, folded, read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Record, Response, Verdict
 from evaltrack.targets.child import Service

@@ -9,10 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Set
+from contextlib import suppress
 from copy import copy
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -22,8 +26,8 @@ from evaltrack.judges import TEXT_LIMIT
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
+from evaltrack.judges.recorded import findings
 from evaltrack.judges.server import AnswerError
-from evaltrack.judges.strict import findings, object_in
 from evaltrack.records import Judge, Question, Response, Usage, Verdict, together
 from evaltrack.records.json_text import no_repeats
 
@@ -33,6 +37,17 @@ RAW_SHOWN = 500
 
 COPY_LETTERS = 15
 """Letters from which a match with the example in the prompt counts as a copy."""
+
+MOST_OBJECTS = 500
+"""The most places that are tried as the start of an object. A verdict needs few."""
+
+_OBJECT = re.compile(r'\{\s*"')
+_THOUGHT = re.compile(
+    r"(<think(?:ing)?>|\[THINK\]|<\|channel\|>analysis|◁think▷|<\|START_THINKING\|>)"
+    r"|</(?:\w+:)?(?:think(?:ing)?|thoughts?|reasoning)>|\[/THINK\]|<\|channel\|>final<\|message\|>|◁/think▷|<\|END_THINKING\|>",
+    re.IGNORECASE,
+)
+"""Marks by which models begin (the group) and end a thought. A chat template may have written the beginning."""
 
 Messages = list[dict[str, str]]
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -234,6 +249,52 @@ def read_reply(text: str, form: type[Reply]) -> Reply:
         raise ValueError(findings(error)) from None
     no_repeats(json_text)
     return reply
+
+
+def object_in(text: str, fields: Set[str]) -> str:
+    """Return the one JSON object with these fields in a model's text, after its thoughts. Other text is ignored.
+
+    If no object has all fields, return the text from the first brace to the last, so that its reader reports the error.
+
+    Raises:
+        ValueError: there is none, or there are several. One of several may be quoted from the judged text.
+    """
+    if text.lstrip().startswith('"'):  # JSON in a text of JSON
+        with suppress(ValueError):
+            text = json.loads(text)
+    complete = list(_objects(text, fields))
+    start, is_thinking = 0, False
+    for mark in _THOUGHT.finditer(text):
+        if any(begin < mark.start() < end for begin, end in complete):
+            continue
+        is_after_one = any(start <= begin < mark.start() for begin, _ in complete)
+        if is_after_one and not is_thinking and (mark[1] or start):
+            break
+        is_thinking = bool(mark[1])
+        start = start if is_thinking else mark.end()
+    if is_thinking:
+        raise ValueError("there is no JSON object, only a thought that does not end")
+    said = [span for span in complete if span[0] >= start]
+    if len(said) > 1:
+        raise ValueError("there are several JSON objects that could be meant")
+    begin, end = said[0] if said else (text.find("{", start), text.rfind("}") + 1)
+    if begin < 0 or end <= begin:
+        raise ValueError("there is no JSON object")
+    return text[begin:end]
+
+
+def _objects(text: str, fields: Set[str]) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each JSON object with all of the fields, even inside an object that has none of them."""
+    read_until = 0
+    for brace in islice(_OBJECT.finditer(text), MOST_OBJECTS):
+        if brace.start() < read_until:
+            continue
+        with suppress(ValueError, RecursionError):
+            value, end = json.JSONDecoder().raw_decode(text, brace.start())
+            if fields <= value.keys():
+                yield brace.start(), end
+            if not fields.isdisjoint(value):
+                read_until = end
 
 
 @cache

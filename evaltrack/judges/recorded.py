@@ -17,7 +17,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from evaltrack.errors import BadLinesError, Guide, UsageError
-from evaltrack.judges.strict import read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.finding_words import finding_words, strangers_note, take_id
@@ -27,6 +26,9 @@ from evaltrack.system.files import content_digest
 
 NOT_IN_FILES = ("usage", "cached")
 """Fields on the payment of a verdict. Reading it from a file costs nothing."""
+
+SHOWN = 4
+"""The most findings named of one text."""
 
 ANSWER_DIGEST = re.compile(r"[0-9a-f]{16}")
 
@@ -164,3 +166,25 @@ def folded(fields: Mapping[str, Any]) -> dict[str, Any]:
         return dict(fields)
     observed = {name: value for name, value in fields.items() if name in Observed.model_fields}
     return {name: value for name, value in fields.items() if name not in observed} | {"observed": observed}
+
+
+def findings(error: ValidationError) -> str:
+    """Format what is wrong, each as ``place: what``, without the library's address and without the values."""
+    problems = [f"{'.'.join(map(str, e['loc'])) or 'JSON'}: {e['msg']}" for e in error.errors(include_url=False)]
+    return "; ".join(problems[:SHOWN])
+
+
+def read_verdict(fields: Mapping[Any, Any]) -> Verdict:
+    """Read a verdict from its fields. A number must be a number, not `true` and not text; booleans must not be words.
+
+    Raises:
+        ValidationError: a field is missing, unknown, of another type or out of range.
+    """
+    return Verdict.model_validate(_frozen(fields), strict=True)
+
+
+def _frozen(value: Any) -> Any:
+    """Return the value with lists as tuples and other mappings as dicts. Only these types may differ."""
+    if isinstance(value, Mapping):
+        return {name: _frozen(item) for name, item in value.items()}
+    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value

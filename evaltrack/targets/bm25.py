@@ -70,18 +70,13 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain
     folders = domain_folders(Path(place)) if by else {"": Path(place)}
     if not folders:
         raise UsageError(f"corpus {place}: holds no folders; by=domain needs one for each domain")
-    indexes, problems = dict[str, Bm25Target](), list[str]()
+    indexes = dict[str, Bm25Target]()
     for domain, folder in folders.items():
+        address = links and f"{links}{quote(domain)}{'/' if by else ''}"
         try:
-            indexes[domain] = Bm25Target(read(folder), floor, links and f"{links}{quote(domain)}{'/' if by else ''}")
+            indexes[domain] = Bm25Target(read(folder), floor, address)
         except EmptyIndexError as error:
-            problems.append(f"corpus {folder}: {error}")
-        except UsageError as error:
-            if not by:
-                raise
-            problems.append(error.message)
-    if problems:
-        raise UsageError("\n".join(problems))
+            raise UsageError(f"corpus {folder}: {error}") from None
     return Bm25ByDomain(indexes) if by else indexes[""]
 
 

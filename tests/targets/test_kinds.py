@@ -11,7 +11,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response
-from evaltrack.targets import KINDS, default_target, open_target
+from evaltrack.targets import default_target, open_target
 from evaltrack.targets.responses import as_response
 from tests.actors import asked
 from tests.files import data, put
@@ -45,12 +45,6 @@ def test_settings_reach_the_target(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "docs")
     assert not asked(open_target(f"bm25:{corpus}?floor=0"), QUESTION).declined
     assert asked(open_target(f"bm25:{corpus}?floor=1e3"), QUESTION).declined
-
-
-def test_every_kind_is_tested() -> None:
-    """Those with servers and stores in files of their own."""
-    elsewhere = {"endpoints", "https", "openai", "traces", "models", "runs"}
-    assert elsewhere | {"bm25", "python", "http", "command", "recorded"} == set(KINDS)
 
 
 def test_settings_are_given_beside_the_name_or_in_it(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def the_failure(found: list[Row]) -> str:
     ],
 )
 def test_one_that_ends_its_process_costs_one_of_eight_rows(write: Write, kind: str, deed: str, how: str) -> None:
-    wait = "time.sleep(0.2)" if kind == "def" else "await asyncio.sleep(0.2)"
+    wait = "time.sleep(0.1)" if kind == "def" else "await asyncio.sleep(0.1)"
     module = write(
         f"""
         import asyncio, ctypes, os, time
@@ -229,8 +229,10 @@ def test_a_pool_that_closes_while_a_process_is_replaced_leaves_neither(write: Wr
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no process groups")
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("kind", ["def", "async def"])
+@pytest.mark.parametrize(
+    ("kind", "sent"),
+    [("def", signal.SIGKILL), ("async def", signal.SIGKILL), ("async def", signal.SIGTERM), ("def", signal.SIGINT)],
+)
 def test_processes_and_what_they_started_end_with_the_parent(
     write: Write, tmp_path: Path, kind: str, sent: signal.Signals
 ) -> None:
