@@ -89,7 +89,7 @@ def named_target(
             own = "`workers=` and `target_memory=` are for python: targets and models"
             raise UsageError(f"{own}, not for `{shown_text(name)}`")
         return open_target(name, settings.options_of_target, store_uri), name
-    from evaltrack.targets.functions import function_target
+    from evaltrack.targets.functions import FunctionTarget
 
     if not callable(target):
         raise UsageError(f"target is {target!r}; name one, or give a function")
@@ -97,7 +97,7 @@ def named_target(
         own = "a function that is given as an object runs in this process"
         raise UsageError(f"`workers=` or `target_memory=`: {own}; name it as python:package.module:function")
     own = getattr(target, "__qualname__", type(target).__name__)
-    return function_target(target), f"python:{target.__module__}:{own}"
+    return FunctionTarget(target), f"python:{target.__module__}:{own}"
 
 
 def open_judges(

@@ -4,10 +4,9 @@ All calls of a model share one retry policy and one throttle. The client's own r
 were told to wait, ignore a `Retry-After` above two minutes, repeat calls of an account whose quota is used up, and do
 not limit the time of a whole answer. A parameter that a server refuses is not sent again, and is noted.
 
-JSON is requested in the strictest form that the server accepts. The form is decided once: by the first answer, or when
-the server refuses a form by name. A refusal without a reason and a status 500 may have other causes. Then only the
-affected question tries a weaker form. A call that is cancelled while it waits adds a note with the reason to its error.
-The note starts with `WAITING`.
+JSON is requested in the strictest form that the server accepts: that of the first answer. Until then a refusal, whose
+cause may be another, makes only the affected question try a weaker form. A call that is cancelled while it waits adds a
+note with the reason to its error. The note starts with `WAITING`.
 
 Calls use the client's `post` instead of `chat.completions.create`. That halves the CPU time of a call, and creates no
 MLflow traces of it if the user's process has autologging on.
@@ -206,7 +205,7 @@ class LLM:
         sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
         self._sampling = {name: value for name, value in sampling.items() if value is not None}
         self._parameters = dict(self._sampling)
-        self._form, self._form_works = 0, False
+        self._form: int | None = None  # of the first answer
         self._answered = False
         self._refused_in_a_row = set[str]()
         self._call_seconds = call_seconds
@@ -228,7 +227,7 @@ class LLM:
             ServerBusyError: the server asks for a pause of more than an hour.
             CancelledError: with a note on what the call waited for.
         """
-        asking = Asking(list(messages), schema, self._form, question or repr(messages))
+        asking = Asking(list(messages), schema, self._form or 0, question or repr(messages))
         try:
             while asking.may_go_on:
                 if (answer := await self._attempt(asking)) is not None:
@@ -246,13 +245,12 @@ class LLM:
         try:
             async with self._throttle.turn():
                 parameters, asking.sent_at = dict(self._parameters), time.monotonic()
-                # other calls may have found the form meanwhile
-                asking.form = self._form if self._form_works else max(asking.form, self._form)
+                asking.form = asking.form if self._form is None else self._form  # others may have found it
                 body = await self._call(asking, parameters)
             self._answered = True
             self._refused_in_a_row.clear()
-            if asking.schema is not None and (not self._form_works or asking.form < self._form):
-                self._form, self._form_works = asking.form, True
+            if asking.schema is not None and (self._form is None or asking.form < self._form):
+                self._form = asking.form
             return read_answer(body)
         except APIStatusError as error:
             asking.sent_at = None
@@ -321,11 +319,8 @@ class LLM:
                 if self._parameters.pop(name, None) is not None:  # else another call left it out before
                     self._refused.append(name)
                 return True
-        if re.search("response_format|json_schema|json_object", why):
-            if asking.form == self._form < len(FORMATS) - 1:
-                self._form, self._form_works = self._form + 1, False
-            return asking.weaken()
-        return error.status_code != 404 and not self._form_works and asking.weaken()
+        may_be_the_form = error.status_code != 404 or re.search("response_format|json_schema|json_object", why)
+        return bool(may_be_the_form) and self._form is None and asking.weaken()
 
     async def _after(self, asking: Asking, error: APIStatusError) -> None:
         """Wait as long as the server asks, and always a little. Raise if a retry cannot help."""
@@ -339,7 +334,7 @@ class LLM:
         if status not in PUT_OFF and status < 500:
             raise AnswerError(refusal_words(error)) from None
         if status >= 500:
-            if status == 500 and asking.failures + 1 >= BROKEN and not self._form_works:
+            if status == 500 and asking.failures + 1 >= BROKEN and self._form is None:
                 asking.weaken()
             await self._failed(asking, refusal_words(error))
             return

@@ -16,7 +16,7 @@ from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseErro
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.packages import imported_files, packages_here
 from evaltrack.targets.responses import as_response
-from evaltrack.targets.threads import aside, awaited, in_own_loop, in_thread, is_async
+from evaltrack.targets.threads import aside, awaited, is_async, user_call
 from evaltrack.tracking.question_spans import (
     SpanHabit,
     question_span,
@@ -26,30 +26,22 @@ from evaltrack.tracking.question_spans import (
 )
 
 
-def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> FunctionTarget:
-    """Return a `Target` that calls `function`: a sync one in threads, an async one in a separate event loop or in ours.
+class FunctionTarget(Target):
+    """A function in this process: a sync one is called in threads, an async one in a separate event loop or in ours.
 
     Raises:
         UsageError: the function takes other arguments than a question, k and messages.
     """
-    return FunctionTarget(function, call_shape(function), in_own_loop if own_loop else lambda function: function)
-
-
-class FunctionTarget(Target):
-    """A function in this process; `run` selects the event loop that awaits its coroutines."""
 
     _home: TraceHome | None = None
     _led = False
 
-    def __init__(
-        self, function: Callable[..., Any], shape: CallShape, run: Callable[[Callable[..., Any]], Callable[..., Any]]
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], *, own_loop: bool = True) -> None:
         self._module = getattr(function, "__module__", None) or ""
         self._files: dict[str, str] = {}
-        self._shape = shape
-        call = _spanned(function, SpanHabit())
-        self._call = run(call) if is_async(function) else in_thread(call)
-        self._finish = run(awaited)
+        self._shape = call_shape(function)
+        self._call = user_call(_spanned(function, SpanHabit()), own_loop=own_loop)
+        self._finish = user_call(awaited, own_loop=own_loop)
 
     @property
     def packages(self) -> Mapping[str, str]:

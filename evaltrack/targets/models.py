@@ -26,7 +26,7 @@ from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
-from evaltrack.targets.functions import function_target
+from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.libraries import chat_fields
 from evaltrack.targets.mapping import FIELDS, take_mapping
 from evaltrack.targets.processes import Order
@@ -106,7 +106,7 @@ def serving(place: str) -> Service:
             raise InvalidResponseError(f"cannot be written as JSON: {error}") from None
         return read(json.loads(content))
 
-    return function_service(function_target(ask, own_loop=False))
+    return function_service(FunctionTarget(ask, own_loop=False))
 
 
 def response_of(output: Any) -> Response:

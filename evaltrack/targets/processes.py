@@ -54,6 +54,9 @@ DRAIN_SECONDS = 1.0
 LOOK_SECONDS = 0.02
 """Seconds between two checks of a process's state."""
 
+MOST_CANCELLED = 64
+"""Cancelled calls after which a process is killed, as hanging threads remain in it."""
+
 TO_TERMINALS = re.compile(r"\x1b\[[\d;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Matches colours and other control characters of a terminal."""
 
@@ -207,6 +210,8 @@ class Process(asyncio.SubprocessProtocol):
         self._unheard.add(number)
         self._send(b"%d" % number)
         self._kill_later(UNHEARD_SECONDS, lambda: number in self._unheard, "did not react, and was killed")
+        if self.cancelled >= MOST_CANCELLED:
+            self.kill(f"had {MOST_CANCELLED} calls that were late, and was killed")
 
     @property
     def is_ready(self) -> bool:

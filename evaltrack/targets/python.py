@@ -39,7 +39,7 @@ from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError
-from evaltrack.targets.functions import FunctionTarget, function_target
+from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.processes import MAX_WORKERS, Order, Pool
 from evaltrack.tracking.question_spans import write_to_experiment_of
@@ -65,7 +65,7 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     if in_process == "true":
         if workers > 1 or memory:
             raise UsageError("python target: workers and memory need separate processes; leave in_process out")
-        return function_target(import_function(place))
+        return FunctionTarget(import_function(place))
     from evaltrack.system.processes import can_limit
 
     if memory and not can_limit():
@@ -156,7 +156,7 @@ def answering(place: str) -> Service:
     Raises:
         UsageError: it cannot be imported, or takes other arguments than a question, k and messages.
     """
-    return function_service(function_target(import_function(place), own_loop=False))
+    return function_service(FunctionTarget(import_function(place), own_loop=False))
 
 
 def function_service(target: FunctionTarget) -> Service:

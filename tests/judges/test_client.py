@@ -216,7 +216,7 @@ def test_a_format_that_the_server_does_not_take_is_given_up_once(
     assert llm.notes == [f"gpt-4o-mini does not take json_schema; asked for {note}"]
 
 
-@pytest.mark.parametrize(("behaviour", "most"), [(no_json_schema(script(GOOD)), 16), (breaks_on_json_schema(500), 96)])
+@pytest.mark.parametrize(("behaviour", "most"), [(no_json_schema(script(GOOD)), 32), (breaks_on_json_schema(500), 96)])
 def test_questions_at_once_give_a_format_up_together(serve: Serve, behaviour: Behaviour, most: int) -> None:
     server = serve(behaviour=slow(behaviour, 0.02))
     outcomes, llm = asked(32, at_once=True)

@@ -19,7 +19,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target, Turn
 from evaltrack.system.files import content_digest
 from evaltrack.targets.failures import InvalidResponseError
-from evaltrack.targets.functions import function_target
+from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.python import import_function, open_python
 from tests.actors import asked
@@ -54,7 +54,7 @@ def ask(target: Target, question: Question = QUESTION) -> Response:
 
 
 def answer(function: Callable[..., Any]) -> str | None:
-    return ask(function_target(function)).answer
+    return ask(FunctionTarget(function)).answer
 
 
 # Finding the function
@@ -165,7 +165,7 @@ BESIDES = "besides `messages`, a function may take `question` and `k` by name; g
 )
 def test_other_arguments_are_refused(function: Callable[..., Any], why: str) -> None:
     with pytest.raises(UsageError, match=re.escape(why)) as caught:
-        function_target(function)
+        FunctionTarget(function)
     assert str(caught.value).startswith(f"python target `{function.__module__}:{function.__qualname__}`: ")
 
 
@@ -208,7 +208,7 @@ def test_calls_run_side_by_side() -> None:
         return f"{question} {thread.name} {thread.daemon}"
 
     async def all_at_once() -> list[Response]:
-        target = function_target(function)
+        target = FunctionTarget(function)
         return await asyncio.gather(*(target(QUESTION, 5) for _ in range(8)))
 
     assert {response.answer for response in asyncio.run(all_at_once())} == {f"Why? {THREAD} True"}
@@ -217,7 +217,7 @@ def test_calls_run_side_by_side() -> None:
 def test_deadline() -> None:
     """A call past its deadline is given up, and what it returns later is dropped without a word."""
     go_on, complaints = threading.Event(), list[dict[str, Any]]()
-    target = function_target(lambda question: str(go_on.wait(30)))
+    target = FunctionTarget(lambda question: str(go_on.wait(30)))
 
     async def asked() -> None:
         loop = asyncio.get_running_loop()
@@ -236,8 +236,8 @@ def test_deadline() -> None:
 HANGING = """
 import asyncio, threading
 from evaltrack.records import Question
-from evaltrack.targets.functions import function_target
-target = function_target(lambda question: threading.Event().wait())
+from evaltrack.targets.functions import FunctionTarget
+target = FunctionTarget(lambda question: threading.Event().wait())
 async def main():
     async with asyncio.timeout(0.1):
         await target(Question(id=1, question='Why?', domain='d'), 5)
@@ -272,7 +272,7 @@ def test_a_wrapper_that_returns_a_coroutine_is_awaited(module: Module) -> None:
 )
 def test_too_much_is_refused(returned: object, message: str) -> None:
     with pytest.raises(InvalidResponseError) as caught:
-        ask(function_target(lambda _question: returned))
+        ask(FunctionTarget(lambda _question: returned))
     assert str(caught.value).startswith(message)
 
 
@@ -301,7 +301,7 @@ def texts(messages: list[dict[str, str]]) -> str:
     ],
 )
 def test_a_function_with_messages_gets_the_conversation(function: Callable[..., Any], answered: str) -> None:
-    target = function_target(function)
+    target = FunctionTarget(function)
     assert target.takes_history
     assert ask(target, TOLD).answer == answered
 
@@ -322,11 +322,11 @@ def test_async_functions_objects_and_whole_records_get_it_too() -> None:
 
     answers = {ask_async: "5 Who?|They.|Why?|user", Agent(): "Who?|They.|Why?|user", record: "Who?", both: "7 3"}
     for function, expected in answers.items():
-        target = function_target(function)
+        target = FunctionTarget(function)
         assert (target.takes_history, ask(target, TOLD).answer) == (True, expected)
-    assert ask(function_target(texts)).answer == "Why?|user"
-    assert not function_target(lambda question, k: question).takes_history
-    assert not function_target(str.upper).takes_history
+    assert ask(FunctionTarget(texts)).answer == "Why?|user"
+    assert not FunctionTarget(lambda question, k: question).takes_history
+    assert not FunctionTarget(str.upper).takes_history
 
 
 def test_a_function_may_change_its_copy_of_the_messages() -> None:
@@ -334,7 +334,7 @@ def test_a_function_may_change_its_copy_of_the_messages() -> None:
         messages[0]["content"] = "changed"
         return str(len(messages))
 
-    target = function_target(changing)
+    target = FunctionTarget(changing)
     assert [ask(target, TOLD).answer for _ in range(2)] == ["3", "3"]
     assert TOLD.messages[0]["content"] == "Who?"
 
