@@ -37,20 +37,16 @@ def recorded(folder: Path, *lines: dict[str, Any]) -> str:
             "2 questions have a `history`; the target does not take one and got the question only",
         ),
         (lambda messages: ["a"], None),
+        ("recorded", None),
     ],
 )
 def test_a_note_says_how_many_questions_were_asked_alone(function: Any, note: str | None, tmp_path: Path) -> None:
     golden = golden_set(tmp_path, {"history": TURNS}, {}, {"history": TURNS})
-    with planned(golden, EvaluationConfig.of(judge="none"), function) as plan:
+    target = recorded(tmp_path, *({"id": n, "answer": "a"} for n in range(3))) if function == "recorded" else function
+    with planned(golden, EvaluationConfig.of(judge="none"), target) as plan:
         notes = plan.notes()
     assert [each.partition(":")[0] for each in notes] == ([note] if note else [])
     assert not plan.several_trials
-
-
-def test_recorded_responses_leave_out_no_turns(tmp_path: Path) -> None:
-    golden = golden_set(tmp_path, {"history": TURNS})
-    with planned(golden, EvaluationConfig.of(judge="none"), recorded(tmp_path, {"id": 0, "answer": "a"})) as plan:
-        assert plan.notes() == ()
 
 
 @pytest.mark.parametrize(
