@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +17,7 @@ from typing import Any, BinaryIO
 
 from evaltrack.errors import GoldenError, Guide
 from evaltrack.records.json_text import InvalidJsonError, kind_of, no_repeats, parsed, spread_kind
-from evaltrack.system.files import locked_folder, write_result_file
+from evaltrack.system.files import check_result_file, locked_folder, write_result_file
 
 MAX_QUESTION_BYTES = 1 << 20
 MAX_ARRAY_BYTES = 64 << 20
@@ -191,13 +190,12 @@ def write_objects(path: Path, objects: Iterable[Mapping[str, Any]], digest: str)
 
     Raises:
         ChangedMeanwhileError: the file now has another digest.
-        GoldenError: the file is read-only.
-        InconclusiveError: the file cannot be written.
+        UsageError: the file or its folder is read-only or no such thing.
+        InconclusiveError: the disk is full or fails.
     """
     lines = [json.dumps(each, ensure_ascii=False) for each in objects]
     text = "[\n  " + ",\n  ".join(lines) + "\n]\n" if path.suffix == ".json" else "".join(f"{line}\n" for line in lines)
-    if path.exists() and not os.access(path, os.W_OK):
-        raise GoldenError([f"{path}: cannot be written: it is read-only; make it writable"])
+    check_result_file(path)
     if digest_of(path) != digest:
         raise _changed(path)
     write_result_file(path, [text], "the old file was kept")

@@ -200,7 +200,7 @@ def test_a_set_with_bad_lines_is_left_alone() -> None:
     with pytest.raises(UsageError, match="a golden set is a"):
         add_question("mine.txt", question="a?")
     Path("file").touch()
-    with pytest.raises(GoldenError, match="cannot be written"):
+    with pytest.raises(UsageError, match="cannot be written: Not a directory"):
         add_question("file/mine.jsonl", question="a?")
 
 

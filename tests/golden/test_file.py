@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.errors import GoldenError, InconclusiveError
+from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.golden.file import ChangedMeanwhileError, digest_of, read_objects, write_objects
 
 LINES = '{"id": 2, "question": "Zwölf?", "notes": null}\n{"question": "B?", "id": "1"}\n'
@@ -57,6 +57,6 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypat
     with pytest.raises(InconclusiveError, match="cannot be written: No space left on device; the old file was kept"):
         write_objects(path, [], digest_of(path))
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(GoldenError, match="is read-only; make it writable"):
+    with pytest.raises(UsageError, match="cannot be written: Permission denied; name another file"):
         write_objects(path, [], digest_of(path))
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.jsonl", LINES)]
