@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .conftest import evaltrack
+from .in_process import called
 
 GOLDEN = """{"id": 1, "question": "How do I install it?", "expected_chunks": [5, 6]}
 {"id": 99, "question": "How do I configure the flux capacitor?", "expected_chunks": []}
@@ -26,14 +27,14 @@ def test_run_with_the_default_golden_set_into_a_baseline_and_compare_to_it(store
     saved = evaltrack("run", cwd=tmp_path, env={**env, "EVALTRACK_RUN_OUTPUT": "auto"})  # its stdout is a file
     assert saved.returncode == 0
     baseline.write_text(saved.stdout)
-    assert evaltrack("run", cwd=tmp_path, env=env).returncode == 0
-    assert evaltrack(*compare, cwd=tmp_path, env=env).returncode == 0
+    assert called("run", cwd=tmp_path, env=env).returncode == 0
+    assert called(*compare, cwd=tmp_path, env=env).returncode == 0
     (tmp_path / "lost").touch()
-    assert evaltrack("run", cwd=tmp_path, env=env).returncode == 0
-    worse = evaltrack(*compare, cwd=tmp_path, env=env)
+    assert called("run", cwd=tmp_path, env=env).returncode == 0
+    worse = called(*compare, cwd=tmp_path, env=env)
     assert worse.returncode == 1
     assert "Recall@5 fell from 1.000 to 0.500" in worse.stdout
     baseline.write_text("travel: 26 questions\n")
-    refused = evaltrack(*compare, cwd=tmp_path, env=env)
+    refused = called(*compare, cwd=tmp_path, env=env)
     assert refused.returncode == 2
     assert "save one with: evaltrack run GOLDEN" in refused.stderr

@@ -12,7 +12,8 @@ import yaml
 from evaltrack.evaluation.settings import EvaluationConfig
 
 from . import warm
-from .conftest import REPO, evaltrack, few_questions
+from .conftest import REPO, few_questions
+from .in_process import called
 
 
 def mlflow_run(cwd: Path, uri: str, *params: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -37,7 +38,7 @@ def test_mlflow_run_evaluates_without_pyenv_or_conda(store_uri: str, tmp_path: P
     assert run.data.params["weights"] == "alpha=2,beta=0.5,gamma=1.5"
 
     golden = str(REPO / "golden" / "travel.jsonl")
-    directly = evaltrack("run", golden, "-k", "3", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+    directly = called("run", golden, "-k", "3", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
     assert directly.returncode == 0, directly.stderr
     direct, project = (each.data.params for each in mlflow.MlflowClient(store_uri).search_runs(["0"]))
     own = {"golden": golden, "target": f"bm25:{REPO}/golden/corpus/travel"}

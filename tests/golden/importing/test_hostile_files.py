@@ -52,10 +52,13 @@ TREES = st.tuples(st.sampled_from(["a.json", "a.jsonl", "a.yaml"]), ROWS | VALUE
 FILES = TREES | st.tuples(BINARY, st.binary(max_size=60))
 
 
+@pytest.mark.parametrize("examples", [25, pytest.param(250, marks=pytest.mark.long)])
 @pytest.mark.parametrize("form", [*FORMATS, "auto"])
-def test_any_file_is_a_set_or_an_error(form: str) -> None:
+def test_any_file_is_a_set_or_an_error(form: str, examples: int) -> None:
 
-    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    @settings(
+        max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
+    )
     @given(FILES)
     def check(file: tuple[str, Any]) -> None:
         name, value = file
