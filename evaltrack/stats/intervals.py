@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import sqrt
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from evaltrack.stats.bootstrap import TAIL, bca, distinct, mean_of, studentised
@@ -144,7 +144,8 @@ def quantile(values: Floats, share: float) -> float:
     """Return the least value that at least a `share` of the values do not exceed; `share` is in (0, 1]."""
     import numpy as np
 
-    return float(np.quantile(values, share, method="inverted_cdf"))
+    place = max(0, ceil(len(values) * share - 1))
+    return float(np.partition(values, place)[place])  # np.quantile takes ten times as long
 
 
 def quantile_interval(
