@@ -49,6 +49,7 @@ class RunWarnings:
             SmallK(k),
             UnmeasuredRetrieval(warn),
             NearIds(),
+            OffScale(),
             UnmeasuredScores(own_names),
         )
 
@@ -210,6 +211,30 @@ class ImpossibleGrades(QuestionWarning):
         """Return the questions, and the problem of the first."""
         those = f"the verdicts of {self.named()} hold grades that their own counts do not allow, and are kept"
         return f"{those}: {self.example}"
+
+
+class OffScale(QuestionWarning):
+    """Warns if a judge gives scores above 1, which are refused, and also scores of 1: on a scale from 1 its worst."""
+
+    REFUSED = "less than or equal to 1"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ones = 0
+
+    def problem(self, row: Row) -> str:
+        """Return the error about a score above 1."""
+        self._ones += any(verdict.overall_score == 1 for verdict in row.verdicts)
+        return row.failure.message if row.failure is not None and self.REFUSED in row.failure.message else ""
+
+    def texts(self) -> Iterator[str]:
+        """Yield the warning if there are scores of both kinds."""
+        return super().texts() if self._ones else iter(())
+
+    def text(self) -> str:
+        """Return the questions, and the scale to ask the judge for."""
+        what = f"the judge gave {self.named()} a score above 1, and {self._ones:,} a 1"
+        return f"{what}; if it grades from 1 upwards, 1 is its worst score and counts as the best: ask it for 0 to 1"
 
 
 class SmallK:

@@ -221,6 +221,24 @@ def test_a_note_says_what_was_not_measured() -> None:
     assert texts(UnmeasuredScores(["tone"])) == []
 
 
+def test_a_judge_that_grades_from_one_upwards_is_noticed(tmp_path: Path, store_uri: str) -> None:
+    """Its worst, a bare 1, reads as the best, while all its other grades are refused."""
+    golden = tmp_path / "gold.jsonl"
+    put(golden, [{"id": n, "question": f"{n}?", "expected_answer": "a", "expected_chunks": ["a"]} for n in range(4)])
+
+    def notes(*grades: float) -> list[str]:
+        def judge(question: Question, response: Response) -> dict[str, float]:
+            return dict.fromkeys(["overall_score", "accuracy", "completeness", "relevance"], grades[int(question.id)])
+
+        target = {"answer": "a", "sources": ["a"]}
+        result = run_eval(golden, target=lambda _: target, judge=judge, tracking_uri=store_uri, concurrency=1)
+        return [note for note in result.notes if "above 1" in note]
+
+    (note,) = notes(1, 9, 7, 1)
+    assert note.startswith("the judge gave 2 questions (1, 2) a score above 1, and 2 a 1; if it grades from 1 upwards")
+    assert notes(1, 0.9, 0.7, 0) == notes(0.5, 9, 0.7, 0) == []
+
+
 def test_half_of_a_surrogate_pair_costs_no_row(tmp_path: Path, store_uri: str) -> None:
     golden, recorded = tmp_path / "gold.jsonl", tmp_path / "answers.jsonl"
     golden.write_text('{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n')
