@@ -8,7 +8,7 @@ often two equal systems are called a regression.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -151,10 +151,8 @@ class _Session:
     def __init__(self, questions: Questions, rerunner: Rerunner) -> None:
         self._questions, self._rerunner = questions, rerunner
         self._calls, self._same = 0, True
-        self._varied: bool | None = None
+        self._measured = defaultdict[str, list[Answer]](list)
         self._passed, self._failed, self._unmeasured = Counter[str](), Counter[str](), Counter[str]()
-        self._as_before: dict[str, bool] = {}
-        self._judge_changed: set[str] = set()
         self._records = rerunner.records(questions.broke) if questions.broke else {}
 
     def result(self) -> Reruns:
@@ -171,10 +169,11 @@ class _Session:
         if not self._calls and self._questions.fell:
             self._ask(self._questions.fell[:PROBES])
         failed = sum(self._unmeasured.values())
+        measured = [answer for answers in self._measured.values() for answer in answers]
         return Reruns(
             {key: self._rerun(key, state) for key, state in states.items()},
             self._calls,
-            self._varied,
+            not all(each.same_scores for each in measured) if measured else None,
             another,
             why_not=f"{failed:,} of {self._calls:,} reruns were not measured" if failed else None,
         )
@@ -188,16 +187,11 @@ class _Session:
         asked = open_ids[: max(self._rerunner.limit - kept - self._calls, 0)]
         answers = self._rerunner.rerun(asked) if asked else {}
         for key, answer in answers.items():
-            if answer.passed is None:
-                self._unmeasured[key] += 1
-                self._same = False
-                continue
-            self._passed[key] += answer.passed
-            self._failed[key] += not answer.passed
-            self._same &= answer.same
-            self._varied = bool(self._varied) or not answer.same_scores
-            self._as_before.setdefault(key, answer.as_before)
-            self._judge_changed.update([key] * answer.judge_changed)
+            counts = {None: self._unmeasured, True: self._passed, False: self._failed}[answer.passed]
+            counts[key] += 1
+            self._same &= answer.same and answer.passed is not None
+            if answer.passed is not None:
+                self._measured[key].append(answer)
         self._calls += len(answers)
         return list(answers)
 
@@ -255,12 +249,12 @@ class _Session:
         Broken questions are chosen for failing, so that those of a flaky system pass again; others are not chosen. Only
         one or two with the baseline's answers are flaky questions.
         """
-        before = list(self._as_before.values())
+        before = [answers[0].as_before for answers in self._measured.values()]
         if not before or sum(before) < SHARE_AS_BEFORE * len(before):
             return False
-        others = [key for key in (*self._questions.fixed, *self._questions.changed) if key not in self._as_before]
+        others = [key for key in (*self._questions.fixed, *self._questions.changed) if key not in self._measured]
         self._ask(list(dict.fromkeys(others))[:PROBES])
-        before = list(self._as_before.values())
+        before = [answers[0].as_before for answers in self._measured.values()]
         return sum(before) >= max(MANY_AS_BEFORE, SHARE_AS_BEFORE * len(before))
 
     def _against_luck(self, consistent: int) -> RerunState:
@@ -289,5 +283,5 @@ class _Session:
 
     def _rerun(self, key: str, state: RerunState) -> Rerun:
         record, own = self._records.get(key, (0, 0)), self._questions.trials.get(key, (0, 0))
-        judge_changed = key in self._judge_changed
+        judge_changed = any(answer.judge_changed for answer in self._measured[key])
         return Rerun(state, self._passed[key], self._failed[key], *record, *own, judge_changed)
