@@ -37,10 +37,15 @@ SEVERAL_CUT = 3
 """Sources that must come back in parts under their ids to show a rechunking. One or two parts are edits."""
 
 
+def keyed_sources(row: StoredRow) -> Iterator[tuple[tuple[str, ...], StoredSource]]:
+    """Return the sources, each with its comparison keys."""
+    return zip(row.source_keys, row.sources or (), strict=True)
+
+
 def in_order(row: StoredRow) -> Iterator[tuple[int, tuple[str, ...], StoredSource]]:
     """Yield the distinct sources with their ranks, from 1, and their comparison keys."""
     seen, rank = set[str](), 0
-    for keys, source in zip(row.source_keys, row.sources or (), strict=True):
+    for keys, source in keyed_sources(row):
         if keys[0] not in seen:
             seen.update(keys)
             rank += 1
@@ -249,11 +254,9 @@ class Differences:
     def edited(self) -> dict[str, Found]:
         """The sources with another text, among the first k on one side, by their ids."""
         was, now = texts_by_id(self.good.sources or ()), texts_by_id(self.bad.sources or ())
-        ranks = dict[str, int]()
-        for keys, source in zip(self.good.source_keys, self.good.sources or (), strict=True):
-            ranks.setdefault(source_id(source), self.old[keys[0]][0])
+        ranks = {source_id(source): self.old[keys[0]][0] for keys, source in reversed([*keyed_sources(self.good)])}
         found: dict[str, Found] = {}
-        for keys, source in zip(self.bad.source_keys, self.bad.sources or (), strict=True):
+        for keys, source in keyed_sources(self.bad):
             key, rank = source_id(source), self.new[keys[0]][0]
             changed = source.text_digest and was[key] and source.text_digest not in was[key]
             near = key in ranks and min(rank, ranks[key]) <= self.k and not keys[0].startswith(NAMELESS)
@@ -279,8 +282,7 @@ class Differences:
         rank, source = self.old[key]
         if key in self.renamed:
             return Found("ids_changed", rank, *self.new[self.renamed[key]])
-        pairs = zip(self.good.source_keys, self.good.sources or (), strict=True)
-        parts = [each for keys, each in pairs if key in keys]
+        parts = [each for keys, each in keyed_sources(self.good) if key in keys]
         ids = list(map(source_id, parts))
         if not self.everywhere.cut.isdisjoint(ids):
             return Found("rechunked", rank, *self.new.get(key, (None, source)))
@@ -372,7 +374,7 @@ class Differences:
 def _contents(row: StoredRow) -> dict[str, set[str]]:
     """Return the digests of the texts under each key, and for titles the ids of their chunks."""
     contents = defaultdict[str, set[str]](set)
-    for keys, source in zip(row.source_keys, row.sources or (), strict=True):
+    for keys, source in keyed_sources(row):
         for key in keys:
             contents[key] |= {each for each in (source.text_digest, row.by_title and source.chunk_id) if each}
     return contents

@@ -212,10 +212,10 @@ def error_counts(frame: pd.DataFrame) -> tuple[ErrorCount, ...]:
     Messages of one kind count as one; the first of them is shown.
     """
     errors: list[ErrorCount] = []
-    sides: tuple[tuple[str, Literal["baseline", "candidate"]], ...] = (("b", "baseline"), ("c", "candidate"))
-    for side, whose in sides:
-        messages = frame[f"error_{side}"].dropna()
+    whose: Literal["baseline", "candidate"]
+    for whose in ("baseline", "candidate"):
         first = dict[str, str]()
-        counts = Counter(first.setdefault(message_kind(text), text) for text in messages.astype(str))
+        messages = frame[f"error_{whose[0]}"].dropna().astype(str)
+        counts = Counter(first.setdefault(message_kind(text), text) for text in messages)
         errors += [ErrorCount(whose, text, count) for text, count in counts.most_common()]
     return tuple(errors)
