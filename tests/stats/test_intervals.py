@@ -24,9 +24,7 @@ from scipy.stats import t as student_t
 
 from evaltrack.stats import bootstrap, intervals
 from evaltrack.stats.intervals import Interval, paired_interval, quantile, quantile_interval, share_interval, swap_test
-from evaltrack.stats.significance import LEVEL, MIN_CHANGED, holm, sign_flip
 from tests.conftest import REPO
-from tests.files import data
 
 Floats = NDArray[np.float64]
 Pairs = tuple[Floats, Floats]
@@ -347,19 +345,6 @@ def test_a_million_pairs_need_little_memory() -> None:
         (after.mean() - 1.96 * error, after.mean() + 1.96 * error), rel=0, abs=0.2 * error
     )
     assert peak < 150
-
-
-def test_the_fewest_changes_that_show_anything_are_those_of_the_test() -> None:
-    assert sign_flip([1] * MIN_CHANGED, [0] * MIN_CHANGED).p < LEVEL
-    assert sign_flip([1] * (MIN_CHANGED - 1), [0] * (MIN_CHANGED - 1)).p >= LEVEL
-
-
-@pytest.mark.parametrize(("given", "adjusted"), data("metrics.json")["holm"])
-def test_holm_steps_down(given: dict[str, float], adjusted: dict[str, float]) -> None:
-    """The smallest p times m, the next times m - 1, never falling, at most 1; names keep their order."""
-    found = holm(given)
-    assert found == pytest.approx(adjusted, rel=1e-12)
-    assert list(found) == list(given)
 
 
 @pytest.mark.parametrize(

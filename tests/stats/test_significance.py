@@ -12,6 +12,7 @@ from scipy.stats import binom, binomtest, fisher_exact, nbinom, permutation_test
 
 from evaltrack.stats import significance
 from evaltrack.stats.significance import holm, luck, passes_lost, sign_flip, worse_than_record
+from tests.files import data
 
 
 def listed(differences: list[float]) -> float:
@@ -58,9 +59,18 @@ def test_a_uniform_drop_is_the_strongest_evidence() -> None:
 
 
 def test_fewer_than_six_changes_show_nothing() -> None:
+    assert significance.MIN_CHANGED == 6
     assert sign_flip([1.0] * 5 + [0.5] * 95, [0.0] * 5 + [0.5] * 95).p == pytest.approx(0.0625)
     assert sign_flip([1.0] * 6 + [0.5] * 94, [0.0] * 6 + [0.5] * 94).p == pytest.approx(0.03125)
     assert sign_flip([0.5] * 9, [0.5] * 9) == significance.SignFlip(1.0, 0)
+
+
+@pytest.mark.parametrize(("given", "adjusted"), data("metrics.json")["holm"])
+def test_holm_steps_down(given: dict[str, float], adjusted: dict[str, float]) -> None:
+    """The smallest p times m, the next times m - 1, never falling, at most 1; names keep their order."""
+    found = holm(given)
+    assert found == pytest.approx(adjusted, rel=1e-12)
+    assert list(found) == list(given)
 
 
 @pytest.mark.parametrize("n", [40, 400, 4000, 400_000])
