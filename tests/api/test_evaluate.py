@@ -177,7 +177,7 @@ def test_a_conversation_is_in_its_row_and_on_the_page(store_uri: str, tmp_path: 
     result = run_eval(golden(tmp_path, asked), target=ask, judge="none", tracking_uri=store_uri, concurrency=1)
 
     assert seen == [["The fee?", "<b>80</b>", "one?"], ["plain?"]]
-    assert [row["history"] for row in result.rows] == [turns, None]
+    assert [row["history"] for row in result.rows] == [turns, []]
     page = mlflow.artifacts.load_text(f"runs:/{result.run_id}/report.html")
     assert "\\u003cb\\u003e80\\u003c/b\\u003e" in page
     assert "<b>80</b>" not in page
