@@ -232,7 +232,7 @@ def place(block: Block) -> str:
 
 @pytest.fixture(scope="module")
 def model_server() -> Iterator[str]:
-    with OpenAIServer(models=("gpt-oss:20b",)) as server:
+    with OpenAIServer() as server:
         yield server.base_url
 
 
