@@ -111,8 +111,7 @@ def _for_comment() -> Environment:
 
 def sets_markdown(made: SetComparisons) -> str:
     """Return the same table and reasons as Markdown."""
-    fields = _fields(made) | {"verdict": VERDICTS[made.verdict]}
-    return _for_comment().get_template("compared_sets.md").render(fields).rstrip() + "\n"
+    return _for_comment().get_template("compared_sets.md").render(_fields(made)).rstrip() + "\n"
 
 
 QUESTIONS = 10
@@ -120,7 +119,13 @@ QUESTIONS = 10
 
 
 def _fields(made: SetComparisons) -> dict[str, Any]:
-    return {"rows": comparisons_table(made), "sets": list(map(_told, made.sets))}
+    of_verdict = sum(each.verdict == made.verdict for each in made.sets)
+    share = "" if of_verdict == len(made.sets) else f"{of_verdict:,} of "
+    return {
+        "headline": f"{VERDICTS[made.verdict]} in {share}{count(len(made.sets), 'golden set')}",
+        "rows": comparisons_table(made),
+        "sets": list(map(_told, made.sets)),
+    }
 
 
 def _told(each: ComparedSet) -> dict[str, Any]:
@@ -149,11 +154,11 @@ def sets_text(made: SetComparisons) -> str:
 
 def compared_sets_html(made: SetComparisons, pages: Sequence[str]) -> str:
     """Return the page of several comparisons; `pages` are the addresses of the page of each."""
-    headline = f"{VERDICTS[made.verdict]} in {count(len(made.sets), 'golden set')}"
+    told = _fields(made)
     tones = [TONES[each.verdict] for each in made.sets]
     linked = [page if each.comparison else "" for each, page in zip(made.sets, pages, strict=True)]
-    fields = {"headline": headline, "tone": TONES[made.verdict], "tones": tones, "pages": linked}
-    return document(headline, render("compared_sets.html", **fields, **_fields(made)))
+    fields = {"tone": TONES[made.verdict], "tones": tones, "pages": linked}
+    return document(told["headline"], render("compared_sets.html", **fields, **told))
 
 
 def page_names(goldens: Iterable[str], endings: Iterable[object]) -> list[str]:

@@ -97,6 +97,7 @@ def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: py
     assert (unknown.exit_code, verdicts(unknown)) == (3, ["ok", "ok", "unknown"])
     assert "is FAILED; evaluate again" in unknown.sets[2].problem
     evaluated(paths[0], "one 1")
+    assert sets_markdown(compare_sets(paths, log=False)).startswith("### evaltrack: Regression in 1 of 3 golden sets\n")
     assert _run(["compare", *map(str, paths), "--output", "table", "--no-log", "--github"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("::error") for line in lines)
