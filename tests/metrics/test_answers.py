@@ -16,14 +16,12 @@ from evaltrack.metrics.answers import (
     NO_QUOTATION,
     NO_SOURCES,
     NO_TEXTS,
-    NO_TOOLS,
     citation_precision,
     citation_recall,
     common_subsequence,
     contains,
     exact_match,
     quotations,
-    squad_words,
     token_f1,
     tool_arguments,
     tool_order,
@@ -106,22 +104,8 @@ def test_sources() -> None:
     answer = '"ten clients may be" [1]'
     assert measured(answer, None) == (NO_SOURCES, NO_SOURCES)
     assert measured(answer, ()) == (0.0, 0.0)
-
-
-def test_numbers_are_ids_where_ids_are_numbers() -> None:
-    sources = (Source(chunk_id="2", text="other words"), Source(chunk_id="1", text="ten clients may be open"))
-    assert measured('"ten clients may" [1]', sources) == (1.0, 1.0)
-    assert measured('"ten clients may" [2]', sources) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("piece", "times"),
-    [*((mark, 200_000) for mark in ('"', "“", "„", "«", "[", ". ")), ('"a b c" [', 2000), ("“a b c” x. X [1]", 2000)],
-)
-def test_long_answers_take_no_time(piece: str, times: int) -> None:
-    began = time.process_time()
-    measured(piece * times)
-    assert time.process_time() - began < 5
+    numbered = (Source(chunk_id="2", text="other words"), Source(chunk_id="1", text="ten clients may be open"))
+    assert [measured(f'"ten clients may" [{key}]', numbered) for key in "12"] == [(1.0, 1.0), (0.0, 0.0)]
 
 
 @pytest.mark.parametrize(("answer", "expected", "exact", "f1", "inside", "why"), data("metrics.json")["compared_words"])
@@ -129,25 +113,6 @@ def test_words_worked_by_hand(answer: str, expected: str, exact: float, f1: floa
     assert exact_match(answer, expected) == exact
     assert token_f1(answer, expected) == pytest.approx(f1, abs=1e-12)
     assert contains(answer, expected) == inside
-
-
-def test_the_order_of_the_steps() -> None:
-    """Punctuation goes before articles are looked for, as in SQuAD: what it leaves together is one word."""
-    assert squad_words("the-end of A.") == ["theend", "of"]
-
-
-@given(st.text(), st.text())
-def test_bounds_and_symmetry(one: str, other: str) -> None:
-    """F1 is symmetric and within [0, 1]; a text matches itself; a match has F1 1 and contains the other."""
-    f1 = token_f1(one, other)
-    assert 0 <= f1 <= 1
-    assert f1 == pytest.approx(token_f1(other, one), abs=1e-12)
-    assert exact_match(one, one) == token_f1(one, one) == contains(one, one) == 1
-    if exact_match(one, other):
-        assert f1 == contains(one, other) == 1
-
-
-NAMES = st.lists(st.sampled_from("abcd"), max_size=12)
 
 
 def order(expected: str, called: str) -> float | str:
@@ -158,24 +123,6 @@ def order(expected: str, called: str) -> float | str:
 @pytest.mark.parametrize(("expected", "called", "value", "why"), data("metrics.json")["tool_orders"])
 def test_orders_worked_by_hand(expected: str, called: str, value: float, why: str) -> None:
     assert order(expected, called) == value
-
-
-def test_a_question_without_tools_is_not_measured() -> None:
-    assert order("", "abc") == NO_TOOLS
-
-
-@given(NAMES, NAMES)
-def test_the_bits_count_as_the_table_does(expected: list[str], called: list[str]) -> None:
-    table = [[0] * (len(called) + 1) for _ in range(len(expected) + 1)]
-    for i, one in enumerate(expected, start=1):
-        for j, other in enumerate(called, start=1):
-            table[i][j] = table[i - 1][j - 1] + 1 if one == other else max(table[i - 1][j], table[i][j - 1])
-    assert common_subsequence(expected, called) == table[-1][-1]
-
-
-def test_many_calls_take_no_time() -> None:
-    """100,000 calls against 1,000 expected ones: a table of 100,000,000 cells is never made."""
-    assert common_subsequence(["a", "b"] * 500, ["b", "a"] * 50_000) == 1000
 
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
@@ -197,10 +144,6 @@ def test_arguments_worked_by_hand(expected: Calls, called: Calls, value: float, 
     assert arguments(expected, called) == value
 
 
-def test_without_expected_arguments_there_is_no_value() -> None:
-    assert arguments([("f", {})], [("f", {"x": 1})]) == arguments([], []) == NO_ARGUMENTS
-
-
 GIVEN = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 1), max_size=3)
 
 
@@ -216,7 +159,16 @@ def test_the_best_assignment_is_chosen(expected: list[dict[str, int]], called: l
     assert value == (best / len(wanted) if wanted else NO_ARGUMENTS)
 
 
-def test_many_calls_with_arguments_take_no_time() -> None:
-    """100,000 calls against 500 expected ones, of which each could be any of them."""
-    expected = [("f", {"x": 1, "y": n % 3}) for n in range(500)]
-    assert arguments(expected, [("f", {"x": 1, "y": n % 3, "n": n}) for n in range(100_000)]) == 1.0
+@pytest.mark.parametrize(
+    ("piece", "times"),
+    [*((mark, 200_000) for mark in ('"', "“", "„", "«", "[", ". ")), ('"a b c" [', 2000), ("“a b c” x. X [1]", 2000)],
+)
+def test_long_answers_take_no_time(piece: str, times: int) -> None:
+    began = time.process_time()
+    measured(piece * times)
+    assert time.process_time() - began < 5
+
+
+def test_many_calls_take_no_time() -> None:
+    """100,000 calls against 1,000 expected ones: a table of 100,000,000 cells is never made."""
+    assert common_subsequence(["a", "b"] * 500, ["b", "a"] * 50_000) == 1000

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import ast
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-import evaltrack
 from evaltrack.compare.engine import AFFECTED
 from evaltrack.metrics.catalogue import BY_NAME, HEADLINES, SCORES, MetricTable, depending_on, metric_form, metric_table
 from evaltrack.metrics.measure import Rules, measure
@@ -99,29 +96,6 @@ def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
     assert AFFECTED["pass_threshold"] == {"pass_rate", "pass_at_n", "pass_hat_n", "flaky_rate"}
     assert "false_abstention_rate" not in depending_on("k") | depending_on("judge")
     assert not any(score.metric in depending_on("judge") for score in SCORES if not score.compared)
-
-
-PLACES = {
-    "api/rerun.py": "the scores by which a rerun is the same",
-    "compare/causes.py": "which scores fall where the judge or the tools are why",
-    "evaluation/ranking.py": "what configurations are ranked by where nobody says it",
-    "evaluation/loop.py": "computes the scores of trials",
-    "records/verdict.py": "the fields of a verdict",
-}
-"""Files outside of `metrics` that name three metrics or more together, and why."""
-
-
-def test_no_list_of_metrics_is_kept_by_hand() -> None:
-    names = {name for score in SCORES for name in (score.name, score.metric)} - {"pass", "crux", "format"}
-    package = Path(evaltrack.__file__).parent
-    found = set()
-    for path in package.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
-            listed = {each.value for each in elements if isinstance(each, ast.Constant)} & names
-            if len(listed) > 2:
-                found.add(path.relative_to(package).as_posix())
-    assert {path for path in found if not path.startswith("metrics/")} <= PLACES.keys()
 
 
 def test_every_metric_is_said_in_full() -> None:

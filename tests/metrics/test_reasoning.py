@@ -170,17 +170,6 @@ def run_of(folder: Path, uri: str, rows: list[dict[str, Any]], **settings: Any) 
     return evaluated(uri, golden, target, f"recorded:{labels_file(folder / 'verdicts.jsonl', rows)}", **settings)
 
 
-def test_the_worked_example_through_a_recorded_run(store_uri: str, tmp_path: Path) -> None:
-    """83 points, tier 3, no penalty: in the metrics, the row, MLflow."""
-    made = run_of(tmp_path, store_uri, [verdict_line()])
-    (row,) = made.rows
-    assert (row["reasoning_score"], row["tier"], row["penalty"], row["passed"]) == (83, 3, 0, True)
-    assert (row["claimed_band"], row["earned_band"], row["hard_fails"]) == (3, 3, [])
-    kept = mlflow.get_run(made.run_id).data
-    assert (kept.metrics["reasoning_score"], made.metrics["tier_3_share"]) == (83, 1)
-    assert kept.params["rubric"] == "reasoning"
-
-
 def test_a_verdict_that_observed_nothing_is_no_score(store_uri: str, tmp_path: Path) -> None:
     made = run_of(tmp_path, store_uri, [{"id": "pivot", "overall_score": 1.0}])
     (row,) = made.rows
@@ -207,12 +196,6 @@ def test_the_weights_stand_in_params_and_signature_and_must_agree(store_uri: str
     assert (made.flips, made.verdict) == ((), "unknown")
 
 
-def test_weights_that_cannot_be_are_refused_before_anything_is_asked(store_uri: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"rubric weights: the sum is 1\.35, not 1"):
-        run_of(tmp_path, store_uri, [verdict_line()], rubric_weights="crux=0.5")
-    assert mlflow.MlflowClient(store_uri).search_runs(["0"]) == []
-
-
 def test_runs_judged_by_different_rubrics_do_not_compare(store_uri: str, tmp_path: Path) -> None:
     """A score of reasoning is none of an answer; with everything ignored nothing is left to compare."""
     both = {"overall_score": 0.9, "judge": "people"}
@@ -225,12 +208,6 @@ def test_runs_judged_by_different_rubrics_do_not_compare(store_uri: str, tmp_pat
     )
     said = "no rule could be applied: their metrics were not measured on both sides"
     assert (made.verdict, made.metrics, reasons(made)) == ("unknown", (), [said])
-
-
-def test_a_run_without_a_judge_of_reasoning_is_refused(store_uri: str, tmp_path: Path) -> None:
-    golden, target = golden_set(tmp_path, {"pivot": "Yes."})
-    with pytest.raises(UsageError, match="`rubric=reasoning`: there is no judge to observe the reasoning"):
-        evaluated(store_uri, golden, target, "none")
 
 
 def test_a_right_answer_by_flawed_reasoning_fails_whatever_was_expected(store_uri: str, tmp_path: Path) -> None:
@@ -291,3 +268,9 @@ def test_a_panel_of_which_one_observed_nothing_measures_nothing() -> None:
     measured = measure(asked, given, rules, (*seen, silent))
     assert (dict(measured.scores), dict(measured.unmeasured)) == ({}, {"reasoning_score": NO_OBSERVATION})
     assert measured.passed is None
+
+
+def test_a_run_without_a_judge_of_reasoning_is_refused(store_uri: str, tmp_path: Path) -> None:
+    golden, target = golden_set(tmp_path, {"pivot": "Yes."})
+    with pytest.raises(UsageError, match="`rubric=reasoning`: there is no judge to observe the reasoning"):
+        evaluated(store_uri, golden, target, "none")

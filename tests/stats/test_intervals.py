@@ -15,21 +15,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 from numpy.typing import NDArray
 from scipy.stats import bootstrap as scipy_bootstrap
-from scipy.stats import norm
 from scipy.stats import t as student_t
 
-from evaltrack.stats import bootstrap, intervals
+from evaltrack.stats import bootstrap
 from evaltrack.stats.intervals import Interval, paired_interval, quantile, quantile_interval, share_interval, swap_test
 from tests.conftest import REPO
 
 Floats = NDArray[np.float64]
 Pairs = tuple[Floats, Floats]
 
-COLUMNS = ("recall_5", "P_5", "recip_rank", "success_5", "ndcg_cut_10", "map")
+COLUMNS = ("recall_5", "recip_rank", "map")
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=50)
 
@@ -143,21 +141,6 @@ def test_the_interval_of_real_systems_is_scipys(collection: str, column: str, co
     assert (found.low, found.high) == pytest.approx(of_scipy(pairs), rel=0, abs=monte_carlo(pairs))
 
 
-@pytest.mark.parametrize(("below", "acceleration"), [(0.5, 0.0), (0.58, 0.0), (0.5, 0.08), (0.43, -0.05)])
-def test_the_levels_are_efrons(below: float, acceleration: float) -> None:
-    bias = norm.ppf(below)
-    z = bias + norm.ppf([0.025, 0.975])
-    found = bootstrap._corrected_levels(below, acceleration, 10_000)
-    assert found == pytest.approx(norm.cdf(bias + z / (1 - acceleration * z)), abs=1e-12)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_all_resamples_on_one_side_still_give_ends(share: float) -> None:
-    """A bias that a few resamples cannot tell from certainty is taken as half a resample."""
-    low, high = bootstrap._corrected_levels(share, 0.1, 11)
-    assert 0 <= low <= high <= 1
-
-
 def test_a_tie_is_a_tie_in_any_unit() -> None:
     """In tenths, whose sums are rounded, as many resamples equal what was observed as in whole numbers."""
     whole = np.array([-1, -1, -1, 2, 7, *[0] * 10, 3, 3, -6, 1, 1], dtype=float)
@@ -166,28 +149,27 @@ def test_a_tie_is_a_tie_in_any_unit() -> None:
     assert (10 * tenths.low, 10 * tenths.high) == pytest.approx((found.low, found.high), rel=1e-12)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """Of 400 sets of 60 questions with skewed differences, about 95 % of the intervals hold the true mean."""
-    draw = np.random.default_rng(7)
-    values, shares = np.array([-1.0, -0.4, 0.0, 0.2]), np.array([0.08, 0.12, 0.65, 0.15])
-    truth = float(values @ shares)
-    held = 0
-    for _ in range(400):
-        found = interval((np.zeros(60), draw.choice(values, 60, p=shares)), resamples=1000)
-        held += found.low <= truth <= found.high
-    assert 0.91 <= held / 400 <= 0.98
+@pytest.mark.parametrize(
+    ("values", "shares", "n", "held"),
+    [
+        ([-1.0, -0.4, 0.0, 0.2], [0.08, 0.12, 0.65, 0.15], 60, 0.91),
+        (-np.random.default_rng(1).exponential(0.1, 500), None, 7, 0.955),
+        (-np.random.default_rng(1).exponential(0.1, 500), None, 20, 0.94),
+    ],
+    ids=["steps", "few that are skewed", "some that are skewed"],
+)
+def test_intervals_hold_the_truth_as_often_as_they_say(values: Any, shares: Any, n: int, held: float) -> None:
+    """Of 400 sets of questions with skewed differences, about 95 % of the intervals hold the true mean."""
+    draw, truth = np.random.default_rng(7), float(np.average(values, weights=shares))
+    sets = (interval((np.zeros(n), draw.choice(values, n, p=shares)), resamples=300) for _ in range(400))
+    assert held <= sum(each.low <= truth <= each.high for each in sets) / 400 <= 0.985
 
 
-def test_as_many_better_as_worse_gives_an_interval_around_zero() -> None:
-    """Resamples that equal what was observed count half, so that balanced flips lean to neither side."""
-    found = resampled(flips(30, 2, 2), resamples=100_000)
-    assert found == Interval(-found.high, found.high, "bca")
-
-
-def test_the_same_seed_gives_the_same_bits_and_another_gives_others() -> None:
-    pairs = graded(200, 5)
-    first, again, other = (interval(pairs, seed=seed) for seed in (0, 0, 1))
-    assert first == again == interval(pairs)
+def test_the_same_seed_gives_the_same_bits_in_any_order_and_process() -> None:
+    pairs, many, order = graded(200, 5), times(2100), np.random.default_rng(4).permutation(2100)
+    first, other = interval(pairs), interval(pairs, seed=1)
+    assert first == interval((pairs[0][::-1], pairs[1][::-1])) == interval(tuple(map(list, pairs)))
+    assert interval((many[0][order], many[1][order]), resamples=500) == interval(many, resamples=500)
     assert first != other
     assert (first.low, first.high) == pytest.approx((other.low, other.high), rel=0, abs=monte_carlo(pairs))
     code = "from evaltrack.stats.intervals import paired_interval\n"
@@ -196,33 +178,10 @@ def test_the_same_seed_gives_the_same_bits_and_another_gives_others() -> None:
     assert ended.stdout == f"{first}\n"
 
 
-@repeatable
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=40),
-    st.randoms(use_true_random=False),
-)
-def test_the_order_of_the_pairs_changes_nothing(pairs: list[tuple[int, int]], shuffler: Any) -> None:
-    shuffled = pairs.copy()
-    shuffler.shuffle(shuffled)
-
-    def both(of: list[tuple[int, int]]) -> Interval | None:
-        before, after = np.array([b / 5 for b, _ in of]), np.array([c / 3 for _, c in of])
-        return paired_interval(before, after, resamples=50)
-
-    assert both(pairs) == both(shuffled)
-
-
-def test_the_order_of_many_distinct_pairs_changes_nothing() -> None:
-    before, after = times(2100)
-    order = np.random.default_rng(4).permutation(2100)
-    assert interval((before[order], after[order]), resamples=500) == interval((before, after), resamples=500)
-
-
-def test_how_much_is_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound on memory is none on results: drawing one resample at a time gives the same bits."""
-    whole = interval(graded(200, 5), resamples=500)
-    monkeypatch.setattr(bootstrap, "CELLS", 1)
-    assert interval(graded(200, 5), resamples=500) == whole
+def test_as_many_better_as_worse_gives_an_interval_around_zero() -> None:
+    """Resamples that equal what was observed count half, so that balanced flips lean to neither side."""
+    found = resampled(flips(30, 2, 2), resamples=100_000)
+    assert found == Interval(-found.high, found.high, "bca")
 
 
 @pytest.mark.parametrize("unit", [2.0**-500, 2.0**40, 2.0**500])
@@ -230,13 +189,6 @@ def test_how_much_is_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyP
 def test_the_unit_of_a_score_changes_nothing(unit: float, pairs: Pairs) -> None:
     found, other = interval(pairs, resamples=500), interval((pairs[0] * unit, pairs[1] * unit), resamples=500)
     assert other == Interval(found.low * unit, found.high * unit, found.method)
-
-
-def test_lists_tuples_integers_and_truth_values_are_scores() -> None:
-    before, after = [1, 1, 0, 1, 1], [1, 0, 1, 1, 0]
-    found = interval((before, after))
-    assert found == interval((tuple(before), np.array(after, dtype=bool))) == interval((np.array(before), after))
-    assert (type(found.low), type(found.high)) == (float, float)
 
 
 def test_differences_that_only_rounding_tells_apart_are_one() -> None:
@@ -286,32 +238,6 @@ def test_an_interval_stays_within_what_can_be() -> None:
     found = interval(([1.0] * 5, [0.0] * 5), span=1)
     assert found.low == -1
     assert interval(([1.0] * 5, [0.0] * 5)).low < -1
-
-
-def test_the_studentised_interval_is_students_where_nothing_is_skewed() -> None:
-    """Of normal differences it is Student's t interval, but for Monte Carlo error; of skewed ones it leans outwards."""
-    values = np.sort(norm.ppf((np.arange(40) + 0.5) / 40))
-    counts = np.ones(40, dtype=np.int64)
-    low, high = bootstrap.studentised(values, counts, 100_000, 0) or (0.0, 0.0)
-    expected = student_t(39).ppf(0.975) * values.std(ddof=1) / math.sqrt(40)
-    assert (-low, high) == pytest.approx((expected, expected), rel=0.05)
-    skewed = np.exp(values)
-    low, high = bootstrap.studentised(skewed, counts, 20_000, 0) or (0.0, 0.0)
-    assert high - skewed.mean() > 1.5 * (skewed.mean() - low)
-    assert bootstrap.studentised(np.array([2.0]), np.array([9]), 100, 0) is None
-
-
-@pytest.mark.parametrize("n", [5, 7, 10, 20])
-def test_few_skewed_pairs_have_an_interval_wider_than_both_it_is_made_of(n: int) -> None:
-    """By sqrt(n / (n - 1)) on each side, without which 92 % of them hold the truth where 95 % is said."""
-    values = -np.sort(np.random.default_rng(n).exponential(0.1, n))[::-1]
-    found = interval((np.zeros(n), values), resamples=1000)
-    ratios = bootstrap.studentised(values, np.ones(n, dtype=np.int64), 1000, 0) or (0.0, 0.0)
-    wider, mean = math.sqrt(n / (n - 1)), values.mean()
-    half = student_t(n - 1).ppf(0.975) * values.std(ddof=1) / math.sqrt(n)
-    assert found.method == "bootstrap-t"
-    assert mean - found.low == pytest.approx((mean - min(ratios[0], mean - half)) * wider)
-    assert found.high - mean == pytest.approx((max(ratios[1], mean + half) - mean) * wider)
 
 
 @pytest.mark.parametrize(
@@ -387,13 +313,6 @@ def test_few_changes_are_adjusted_by_two_pairs(differences: list[float], span: f
     assert (made.low, made.high) == pytest.approx(np.clip(ends, *((-span, span) if span else (-math.inf, math.inf))))
 
 
-def test_what_a_run_computes_loads_no_scipy() -> None:
-    code = "import sys\nfrom evaltrack.stats.intervals import share_interval\nshare_interval(0.5, 9)\n"
-    code += "print({'numpy', 'scipy'} & sys.modules.keys())"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)
-    assert ended.stdout == "set()\n"
-
-
 @pytest.mark.parametrize("n", [1, 2, 10, 19, 20, 21, 100])
 @pytest.mark.parametrize("share", [0.5, 0.95, 1.0])
 def test_quantiles_are_values_that_were_measured(n: int, share: float) -> None:
@@ -440,10 +359,3 @@ def test_the_test_keeps_its_level_and_finds_what_is_large() -> None:
     steady = np.exp(0.1 * draws.standard_normal(60))
     assert swap_test(steady, 1.5 * steady, 0.95, resamples=1000) < 0.01
     assert swap_test(steady, steady, 0.95, resamples=200) == 1.0
-
-
-def test_of_very_many_pairs_fewer_samples_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert intervals._samples(500_000, 10_000) == 400
-    assert intervals._samples(200, 10_000) == 10_000
-    monkeypatch.setattr(intervals, "FEWEST", 10)
-    assert swap_test(np.zeros(50_000_000 // 1000), np.ones(50_000_000 // 1000), 0.5, resamples=5) <= 1

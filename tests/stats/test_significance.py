@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, fisher_exact, nbinom, permutation_test
+from scipy.stats import binom, fisher_exact, nbinom, permutation_test
 
 from evaltrack.stats import significance
 from evaltrack.stats.significance import holm, luck, passes_lost, sign_flip, worse_than_record
@@ -47,19 +47,9 @@ def test_it_is_scipys_permutation_test() -> None:
     assert sign_flip(before, after).p == pytest.approx(theirs, abs=0.01)
 
 
-def test_of_flips_it_is_mcnemars() -> None:
-    before, after = [1] * 7 + [0] * 2 + [1] * 31, [0] * 7 + [1] * 2 + [1] * 31
-    assert sign_flip(before, after).p == pytest.approx(binomtest(2, 9).pvalue, rel=1e-12)
-
-
-def test_a_uniform_drop_is_the_strongest_evidence() -> None:
-    found = sign_flip([1.0] * 50, [0.5] * 50)
-    assert found.changed == 50
-    assert found.p < 1e-12
-
-
 def test_fewer_than_six_changes_show_nothing() -> None:
     assert significance.MIN_CHANGED == 6
+    assert sign_flip([1.0] * 50, [0.5] * 50).p < 1e-12
     assert sign_flip([1.0] * 5 + [0.5] * 95, [0.0] * 5 + [0.5] * 95).p == pytest.approx(0.0625)
     assert sign_flip([1.0] * 6 + [0.5] * 94, [0.0] * 6 + [0.5] * 94).p == pytest.approx(0.03125)
     assert sign_flip([0.5] * 9, [0.5] * 9) == significance.SignFlip(1.0, 0)
@@ -73,7 +63,7 @@ def test_holm_steps_down(given: dict[str, float], adjusted: dict[str, float]) ->
     assert list(found) == list(given)
 
 
-@pytest.mark.parametrize("n", [40, 400, 4000, 400_000])
+@pytest.mark.parametrize("n", [40, 4000])
 def test_many_distinct_differences_agree_with_the_t_test(n: int) -> None:
     """Where all differences are distinct it is near Student's t, however it is had."""
     from scipy.stats import ttest_1samp
@@ -85,17 +75,6 @@ def test_many_distinct_differences_agree_with_the_t_test(n: int) -> None:
     assert found.p == pytest.approx(ttest_1samp(differences, 0).pvalue, abs=0.006)
 
 
-@pytest.mark.parametrize(("shift", "draws"), [(0.0, significance.FIRST_DRAWS), (2.2, significance.DRAWS)])
-def test_signs_that_were_drawn_are_counted_with_the_ones_observed(shift: float, draws: int) -> None:
-    """The p-value is a count over one more than were drawn; small ones are drawn more often."""
-    differences = np.random.default_rng(5).normal(0, 1, 60)
-    differences += shift / np.sqrt(60) - differences.mean()
-    found = sign_flip(np.zeros(60), differences)
-    count = found.p * (draws + 1)
-    assert 0 < found.p <= 1
-    assert count == pytest.approx(round(count), abs=1e-6)
-
-
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
 def test_the_scale_of_the_differences_does_not_matter(scale: float) -> None:
     for n in (60, 3000):
@@ -104,16 +83,9 @@ def test_the_scale_of_the_differences_does_not_matter(scale: float) -> None:
         assert sign_flip(np.zeros(n), differences * scale).p == pytest.approx(expected.p, abs=1e-9)
 
 
-def test_what_is_beyond_doubt_is_bounded() -> None:
-    draw = np.random.default_rng(2)
-    found = sign_flip(np.zeros(300), draw.normal(-1, 0.5, 300))
-    assert found.p < 1e-6
-
-
-@pytest.mark.parametrize("n", [12, 60])
-def test_it_keeps_its_level(n: int) -> None:
+def test_it_keeps_its_level() -> None:
     """Of 1,000 sets whose sides were swapped by coin at most some 5 % are called different."""
-    draw = np.random.default_rng(n)
+    draw, n = np.random.default_rng(12), 12
     called = 0
     for _ in range(1000):
         differences = draw.choice([0.0, 0.2, 0.5, 1.0], n) * draw.choice([-1, 1], n)
@@ -121,15 +93,13 @@ def test_it_keeps_its_level(n: int) -> None:
     assert called / 1000 < 0.05 + 3 * (0.05 * 0.95 / 1000) ** 0.5
 
 
-@pytest.mark.parametrize("counts", [(5, 5, 0, 5), (3, 5, 1, 7), (0, 4, 2, 4), (10, 30, 0, 3), (2, 2, 0, 1)])
+@pytest.mark.parametrize(
+    "counts", [(5, 5, 0, 5), (3, 5, 1, 7), (0, 4, 2, 4), (10, 30, 0, 3), (2, 2, 0, 1), (9, 9, 0, 0)]
+)
 def test_a_record_is_held_against_by_fishers_test(counts: tuple[int, int, int, int]) -> None:
     failed, times, before, of = counts
     theirs = fisher_exact([[failed, times - failed], [before, of - before]], alternative="greater").pvalue
     assert worse_than_record(*counts) == pytest.approx(theirs, rel=1e-9)
-
-
-def test_without_a_record_nothing_is_worse_than_it() -> None:
-    assert worse_than_record(9, 9, 0, 0) == 1
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), min_size=1, max_size=8), st.integers(0, 20))
