@@ -8,18 +8,15 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 import evaltrack
-from evaltrack.compare.change import CAUSES, Cause
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule, Threshold
 from evaltrack.compare.reruns import Reruns
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.records.stored_row import StoredRow
 from evaltrack.report import comparison_words as words
 from evaltrack.report.comparison_files import FORMS, annotations, comparison_junit, form_of, json_text, write_comparison
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, print_comparison
@@ -29,8 +26,6 @@ from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
 from evaltrack.report.words import OWN_ERRORS, failure_message, failure_words, metric_change, metric_number
-from evaltrack.tracking.rows import columns_of
-from tests.compared import patched
 from tests.comparisons import (
     DEMOTED,
     DROP,
@@ -47,6 +42,7 @@ from tests.comparisons import (
     quiet,
 )
 from tests.conftest import REPO
+from tests.report.whole_pages import body, every_change
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 
@@ -70,40 +66,23 @@ def shown(of: Comparison) -> str:
 
 
 @pytest.mark.parametrize(
-    ("render", "name"),
+    ("render", "suffix"),
     [
-        (shown, "comparison.txt"),
-        (comparison_markdown, "comparison.md"),
-        (json_of, "comparison.json"),
-        (
-            lambda of: comparison_junit(replace(of, unchanged=(("1", "rail", "pass"), ("2", "rail", "fail")))),
-            "comparison.xml",
-        ),
-        (commands, "annotations.txt"),
+        (shown, "txt"),
+        (comparison_markdown, "md"),
+        (lambda of: body(comparison_html(of)), "html"),
+        (json_of, "json"),
+        (comparison_junit, "xml"),
+        (commands, "annotations"),
     ],
-    ids=["terminal", "markdown", "json", "junit", "annotations"],
+    ids=["terminal", "markdown", "page", "json", "junit", "annotations"],
 )
-def test_a_regression_is_rendered_to_the_letter(render: Callable[[Comparison], str], name: str) -> None:
-    assert render(comparison()) == (RENDERINGS / name).read_text(encoding="utf-8")
-
-
-def test_a_run_against_itself_says_little() -> None:
-    assert shown(quiet()).splitlines() == [
-        "No regression: no question broke or was fixed. Recall@3 0.800 on both sides.",
-        "bm25 floor 3 against bm25 floor 0, travel, 24 common questions",
-        "What differs: chunk_size (none) to 600; target.floor 0 to 3;"
-        " commit 1a2b3c4d5e6f (main) to 9f8e7d6c5b4a (main)",
-        "✓ no question broke",
-        "✓ Recall@3 did not change (allowed: 5 %)",
-        "metric   baseline candidate    change 95 % interval  n",
-        "Recall@3    0.800     0.800 no change               20",
-        "24 common questions: 0 broke, 24 identical",
-    ]
-    assert commands(quiet()) == ""
-    assert "| metric |" not in comparison_markdown(quiet(metrics=()))
-    assert "metric  " not in shown(quiet(metrics=()))
-    assert "####" not in comparison_markdown(quiet())
-    assert comparison_markdown(quiet()).count("<details>") == 1
+@pytest.mark.parametrize(("make", "name"), [(every_change, "comparison"), (quiet, "no-change")])
+def test_a_comparison_is_rendered_to_the_letter(
+    render: Callable[[Comparison], str], suffix: str, make: Callable[[], Comparison], name: str
+) -> None:
+    """Each fate, rerun, acceptance, source and score in each form; and a run against itself, which says little."""
+    assert render(make()) == (RENDERINGS / f"{name}.{suffix}").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -115,34 +94,6 @@ def test_the_verdict_comes_first(verdict: str, words: str, tone: str) -> None:
     assert comparison_markdown(made).splitlines()[1].startswith(f"### {words}: no question broke")
     assert shown(made).startswith(f"{words.partition(' ')[2]}: no question broke")
     assert f'class="head {tone}"' in comparison_html(made)
-
-
-PASSED = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.7, regressed=False, threshold=None)
-
-
-@pytest.mark.parametrize(
-    ("fields", "headline"),
-    [
-        (
-            {"flips": (FLIP,) * 3, "fixes": ()},
-            "❌ Regression: 3 questions broke, 0 were fixed. "
-            "1 of 24 questions could not be measured (the target took too long). Pass rate 71.3 % → 70.0 %.",
-        ),
-        (
-            {"lost": (), "metrics": (PASSED, RECALL)},
-            "❌ Regression: 1 question broke, 1 was fixed. Pass rate 71.3 % → 70.0 %. Recall@3 0.800 → 0.700.",
-        ),
-        (
-            {"left_out": ("pass_rate",), "metrics": (RECALL,), "lost": ()},
-            "❌ Regression in retrieval; pass not compared: recall@3 0.800 → 0.700.",
-        ),
-    ],
-)
-def test_the_headline_of_a_comment_holds_both_directions_and_the_pass_rate(
-    fields: dict[str, Any], headline: str
-) -> None:
-    made = comparison(**{"left_out": (), "metrics": (PASSED,), "groups": ()} | fields)
-    assert say.headline(made) == headline
 
 
 def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_nothing_is_cut() -> None:
@@ -249,13 +200,6 @@ def test_causes_are_counted_the_most_frequent_first() -> None:
     assert say.summary(quiet()) == ""
 
 
-def test_a_question_that_is_measured_now_says_that_it_failed_before() -> None:
-    failed = Cause("target_failed", "target_timeout: no response within 60 s")
-    newly = replace(FLIP, fate="newly measured", was="error", now="pass", cause=failed)
-    assert words.change_words(newly) == "7 (travel) is newly measured and passes: the target failed before"
-    assert words.change_words(replace(newly, fate="lost", was="pass", now="error")).endswith("the target failed")
-
-
 def test_values_without_their_difference_have_the_decimals_of_others() -> None:
     recall = replace(RECALL, baseline=0.86364, candidate=0.81524, drop=0.056)
     assert say.course(recall) == "0.864 → 0.815"
@@ -269,43 +213,6 @@ def test_values_without_their_difference_have_the_decimals_of_others() -> None:
     assert "| category food | 12 | 0.815 (−0.048) FAIL | 0.727 (−0.182) | −1 +0 |" in page
 
 
-def test_the_title_of_a_cause_is_not_said_twice() -> None:
-    failed = replace(LOST, cause=Cause("target_failed", "target_error: HttpError: 503"))
-    assert words.cause_words(failed) == "HttpError: 503"
-    assert words.cause_words(LOST).startswith("the target took too long: ")
-    for render in (shown, comparison_markdown, comparison_junit):
-        assert "failed: the target failed" not in render(comparison(lost=(failed,))).replace("\\", "")
-
-
-SAME = Cause("answer_changed", "same sources, different answer")
-LESS = "the target returns no sources now, which counts as declining"
-
-
-@pytest.mark.parametrize(
-    ("cause", "also", "column"),
-    [
-        (Cause("now_declines", "the target declines instead of answering"), (), ""),
-        (
-            Cause("no_longer_declines", "the target answers instead of declining, as the judge reads the answers"),
-            (),
-            "",
-        ),
-        (SAME, (Cause("verdict_changed", ""),), f"{SAME.detail} (also: same answer, different verdict)"),
-        (Cause("now_declines", LESS), (), f"the target declines instead of answering: {LESS}"),
-    ],
-)
-def test_a_sentence_that_repeats_the_title_of_its_cause_is_left_out(
-    cause: Cause, also: tuple[Cause, ...], column: str
-) -> None:
-    column = column or cause.detail
-    flip = replace(FLIP, cause=cause, also=also)
-    made = comparison(flips=(flip,), lost=(), drops=(replace(flip, fate="lower score"),))
-    page = comparison_markdown(made).replace("\\", "")
-    assert f"| {column} |" in page
-    assert f"{column}." in page
-    assert f"broke: {column}" in comparison_junit(made)
-
-
 @pytest.mark.parametrize("name", OWN_ERRORS)
 def test_a_class_of_ours_is_not_named_before_its_message(name: str) -> None:
     errors = (Path(evaltrack.__file__).parent).rglob("*.py")
@@ -313,14 +220,6 @@ def test_a_class_of_ours_is_not_named_before_its_message(name: str) -> None:
     assert failure_words(f"target_error: {name}: HTTP 503") == "the target failed: HTTP 503"
     assert failure_message(f"judge_error: {name}: no verdict: none") == "no verdict: none"
     assert failure_words("target_error: MyError: HTTP 503") == "the target failed: MyError: HTTP 503"
-
-
-def test_where_the_result_is_the_same_there_is_nothing_to_explain() -> None:
-    same = replace(FLIP, fate="changed", was="fail", cause=Cause("unknown", "the same answer on other sources"))
-    assert words.change_words(same) == "7 (travel) changed (fail as before): the result is the same"
-    made = comparison(others=(same,), flips=())
-    assert CAUSES["unknown"].title not in shown(made) + comparison_markdown(made) + comparison_html(made)
-    assert words.cause_title(replace(same, fate="broke")) == CAUSES["unknown"].title
 
 
 @pytest.mark.parametrize(
@@ -338,23 +237,6 @@ def test_where_the_result_is_the_same_there_is_nothing_to_explain() -> None:
 )
 def test_what_was_left_out_is_said(fields: dict[str, tuple[str, ...]], notes: list[str]) -> None:
     assert note_words(quiet(**fields)) == notes
-
-
-def test_a_question_whose_row_was_not_read_has_no_text() -> None:
-    assert "    asked: \n" not in shown(comparison(flips=(replace(FLIP, question=""),)))
-
-
-def test_sources_are_ranked_as_they_were_scored() -> None:
-    row = flat("a", "x", "x", "fees#refunds", "y")
-    first, *others = columns_of(row)["sources"]
-    row = patched(row, sources=[first, {"chunk_id": None, "title": "No id"}, *others])
-    assert words.ranked_sources(row, 10) == [("x", False), ("No id", False), ("fees#refunds", True), ("y", False)]
-    assert words.ranked_sources(row, 2) == [("x", False), ("No id", False)]
-    assert words.ranked_sources(None, 5) == []
-
-    sources = [{"title": "fare zones"}, {"title": None}]
-    titles = StoredRow.of({"id": "1", "by_title": True, "expected": ["Fare_Zones"], "sources": sources})
-    assert words.ranked_sources(titles, 5) == [("fare zones", True), ("?", False)]
 
 
 def test_a_single_group_is_shown_only_where_it_regressed_and_those_that_did_come_first() -> None:
@@ -380,12 +262,6 @@ def test_that_a_loss_is_not_shown_is_said_once() -> None:
 
 
 # Foreign text
-
-
-@pytest.mark.parametrize("width", [40, 80, 200])
-def test_no_line_of_the_terminal_is_a_command_to_a_ci_runner(width: int) -> None:
-    for line in comparison_text(hostile(), width).splitlines():
-        assert not line.lstrip().startswith("::"), line
 
 
 def test_a_line_stays_one_whatever_stands_in_it() -> None:

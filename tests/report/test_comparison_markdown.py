@@ -166,15 +166,6 @@ def test_the_marker_names_the_golden_set_and_cannot_be_left(golden: str, hidden:
 # What is in the details
 
 
-def test_both_ranked_lists_stand_side_by_side_down_to_the_rank_that_matters() -> None:
-    made = replace(FLIP, after=flat("a", *"abcdefg", "fees#refunds"), cause=replace(DEMOTED, rank_after=8))
-    page = comparison_markdown(comparison(flips=(made,)))
-    assert "| 1 | **`fees#refunds`** | `a` |" in page
-    assert "| 8 |  | **`fees#refunds`** |" in page
-    none = comparison_markdown(comparison(flips=(replace(FLIP, before=flat("a"), after=flat("b")),)))
-    assert "| rank |" not in none
-
-
 def test_a_flip_without_question_answer_or_scores_has_its_cause() -> None:
     bare = replace(FLIP, question="", dropped=(), before=None, after=None, cause=replace(DEMOTED, link=None))
     page = comparison_markdown(comparison(flips=(replace(bare, also=()),), drops=(), groups=()))

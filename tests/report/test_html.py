@@ -18,17 +18,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.api.compare_sides import side_of_table
-from evaltrack.compare.change import Cause, Change
-from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
+from evaltrack.compare.change import Cause
+from evaltrack.compare.changes import SAMPLED
+from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.compare.engine import compare
-from evaltrack.compare.pairing import ALWAYS, Side
-from evaltrack.compare.reruns import Rerun, Reruns
+from evaltrack.compare.pairing import ALWAYS
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.html import run_page
-from evaltrack.report.html.comparison_page import comparison_html, culprit_views
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import (
     SCRIPTS,
     STYLES,
@@ -43,25 +41,18 @@ from evaltrack.report.html.page import (
     with_code,
 )
 from evaltrack.report.html.plots import AxisMark, axis_reach, metric_rows
-from evaltrack.report.html.question_parts import missing, ranked
-from evaltrack.report.html.questions import TEXT_DIFFS, changed_questions, longest, run_questions
+from evaltrack.report.html.question_parts import ranked
+from evaltrack.report.html.questions import longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.templates import say
 from evaltrack.tracking.rows import columns_of
 from evaltrack.tracking.rows_reader import stored_rows
-from evaltrack.tracking.traces import trace_id_of
-from evaltrack.tracking.writer import table_of
-from tests.compared import found, patched, question, row, rows_of, side
+from tests.compared import found, patched, question, row, side
 from tests.comparisons import (
-    BASELINE,
-    CANDIDATE,
     CRITERION,
     EVIL,
     FLIP,
     MRR,
     RECALL,
-    REWORDED,
-    SIGNATURE,
     TOKENS,
     comparison,
     flat,
@@ -69,6 +60,7 @@ from tests.comparisons import (
 )
 from tests.conftest import REPO
 from tests.report.test_run import result
+from tests.report.whole_pages import body, every_outcome, outcomes
 from tests.rows_file import rich_rows, written
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
@@ -255,6 +247,14 @@ def test_a_style_sheet_and_a_script_ask_for_nothing() -> None:
     assert "</script" not in script.lower()
 
 
+def test_a_run_is_rendered_to_the_letter() -> None:
+    """Failed questions first; figures with their counts and intervals; groups, notes, acceptances, verdicts, traces."""
+    made, rows, around = every_outcome()
+    page = run_html(made, reader(rows), around)
+    assert_inert(Page(page))
+    assert body(page) == (REPO / "tests/renderings/run.html").read_text(encoding="utf-8")
+
+
 # Plots
 
 
@@ -298,94 +298,29 @@ def test_a_difference_stands_where_its_axis_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "kind", "tip"),
+    ("metric", "kind", "mark", "tip"),
     [
-        (replace(RECALL, candidate=0.7), "worse", "l-6 9.0z"),
-        (replace(RECALL, candidate=0.9), "better", "l-6 -9.0z"),
-        (replace(RECALL, candidate=0.8), "same", ""),
-        (replace(TOKENS, candidate=1001.0), "worse", None),
-        (replace(TOKENS, candidate=999.0), "better", None),
-        (replace(TOKENS, candidate=1000.0), "same", None),
+        (replace(RECALL, interval=None), "worse", "dot hollow", "l-6 9.0z"),
+        (replace(RECALL, interval=(-0.2, -0.01)), "worse", "dot", "l-6 9.0z"),
+        (replace(RECALL, interval=(-0.2, 0.0)), "worse", "dot hollow", "l-6 9.0z"),
+        (replace(RECALL, candidate=0.9, interval=(0.01, 0.2)), "better", "dot", "l-6 -9.0z"),
+        (replace(RECALL, candidate=0.8, interval=None), "same", "dot hollow", ""),
+        (replace(TOKENS, candidate=1001.0), "worse", "", ""),
+        (replace(TOKENS, candidate=999.0), "better", "", ""),
+        (replace(TOKENS, candidate=1000.0), "same", "", ""),
     ],
 )
-def test_the_shape_says_which_way(metric: MetricDelta, kind: str, tip: str | None) -> None:
+def test_the_shape_says_which_way_and_is_filled_where_a_difference_is_shown(
+    metric: MetricDelta, kind: str, mark: str, tip: str
+) -> None:
     """A triangle down for worse and up for better, a dot for the same; what has no bound is not drawn."""
-    (row_,) = metric_rows(quiet(), [replace(metric, interval=None)])
-    assert row_["way"] == kind
-    assert (row_["mark"] is None) == (tip is None)
-    if tip is not None:
-        drawn = attributes_of(PLOTS.axis_plot(row_["mark"], 20, ""), "dot hollow")
+    (row_,) = metric_rows(quiet(), [metric])
+    assert (row_["way"], bool(row_["mark"])) == (kind, bool(mark))
+    if mark:
+        drawn = attributes_of(PLOTS.axis_plot(row_["mark"], 50, ""), mark)
         assert str(drawn.get("d", "")).endswith(tip)
         assert ("d" in drawn) == bool(tip)
-
-
-@pytest.mark.parametrize(
-    ("interval", "mark"),
-    [((-0.2, -0.01), "dot"), ((0.01, 0.2), "dot"), ((-0.2, 0.0), "dot hollow"), (None, "dot hollow")],
-)
-def test_what_is_shown_to_differ_is_filled(interval: tuple[float, float] | None, mark: str) -> None:
-    (row_,) = metric_rows(quiet(), [replace(RECALL, interval=interval)])
-    assert attributes_of(PLOTS.axis_plot(row_["mark"], 50, ""), mark)["class"] == mark
-    assert row_["label"].endswith(", not shown to differ" if mark == "dot hollow" else ", shown to differ")
-
-
-def test_a_metric_that_broke_its_rule_is_among_the_first() -> None:
-    page = comparison_html(comparison(metrics=(RECALL, replace(RECALL, name="negative_pass_rate"), TOKENS)))
-    shown_first = page.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0]
-    assert "Negatives passed" in shown_first
-    assert "Tokens" not in shown_first
-
-
-# Ranked sources
-
-
-def with_source(row_: StoredRow, **fields: Any) -> StoredRow:
-    first, *others = row_.sources or ()
-    return replace(row_, sources=(replace(first, **fields), *others))
-
-
-def placed(row_: StoredRow, other: StoredRow | None, k: int = 3) -> list[tuple[str, int, int | None]]:
-    """Name, rank, and rank on the other side."""
-    return [(each["name"], each["rank"], each.get("moved")) for each in ranked(row_, other, k) or []]
-
-
-def test_sources_stand_at_their_ranks_with_where_they_are_on_the_other_side() -> None:
-    before, after = FLIP.before or flat(None), FLIP.after or flat(None)
-    assert placed(before, after) == [("fees#refunds", 1, 4), ("fees#lead", 2, 2), ("visa#fees", 3, 3)]
-    assert placed(after, before) == [
-        ("fares#refunds", 1, 0),
-        ("fees#lead", 2, 2),
-        ("visa#fees", 3, 3),
-        ("fees#refunds", 4, 1),
-    ]
-    assert placed(after, None)[0] == ("fares#refunds", 1, None)
-    assert placed(after, patched(before, sources=None))[0] == ("fares#refunds", 1, None)
-    assert [each["name"] for each in ranked(before, after, 3) or [] if each.get("expected")] == ["fees#refunds"]
-
-
-def test_a_source_has_what_is_known_of_it_and_no_more() -> None:
-    made = patched(flat("a", "x"), expected=["x"])
-    source = columns_of(made)["sources"][0]
-    assert ranked(made, None, 3) == [
-        {"rank": 1, "name": "x", "url": "https://docs.example/fees", "score": 1.0, "text": "text", "expected": True}
-    ]
-    for score, told in ((0.0, 0.0), (0.123456, 0.1235), (1.7976931348623157e308, None)):
-        (line,) = ranked(patched(made, sources=[source | {"score": score, "url": "x.md", "text": None}]), None, 3) or []
-        assert line == {"rank": 1, "name": "x", "expected": True} | ({} if told is None else {"score": told})
-    assert ranked(patched(made, sources=None), None, 3) is None
-    assert ranked(patched(made, sources=[]), None, 3) == []
-
-
-def test_a_title_stands_beside_a_name_that_is_another() -> None:
-    made = flat("a", "x")
-    titled = [columns_of(made)["sources"][0] | {"title": "X page"}]
-    assert [(e["name"], e.get("title")) for e in ranked(patched(made, sources=titled), None, 3) or []] == [
-        ("x", "X page")
-    ]
-    by_title = patched(made, sources=titled, by_title=True, expected=["x PAGE"])
-    assert [(e["name"], e.get("title"), e.get("expected")) for e in ranked(by_title, None, 3) or []] == [
-        ("X page", None, True)
-    ]
+        assert row_["label"].endswith(", shown to differ") == (mark == "dot")
 
 
 @pytest.mark.parametrize(("k", "ranks"), [(3, [*range(1, 13), 20]), (15, [*range(1, 16), 20]), (30, range(1, 31))])
@@ -394,161 +329,33 @@ def test_far_below_k_only_what_is_expected_is_listed(k: int, ranks: Iterable[int
     assert [each["rank"] for each in ranked(made, None, k) or []] == list(ranks)
 
 
-def test_a_text_that_is_another_is_marked() -> None:
-    before = flat("a", "x", "y")
-    x, y = before.sources or ()
-    after = replace(before, sources=(replace(x, text_digest="another"), replace(y, text_digest=None)))
-    assert [each.get("changed") for each in ranked(after, before, 3) or []] == [True, None]
-
-
-def test_expected_sources_that_were_not_returned_are_named() -> None:
-    assert missing(flat("a", "x")) == ["fees#refunds"]
-    assert missing(flat("a", "fees#refunds")) == []
-    sources = [{"chunk_id": "x", "title": "my page"}]
-    titled = patched(flat("a"), by_title=True, expected=["My PAGE", "Other"], sources=sources)
-    assert missing(titled) == ["Other"]
-    assert missing(patched(flat("a"), expected=None)) == []
-
-
 def test_names_in_our_sentences_are_code_and_all_of_it_is_escaped() -> None:
     assert with_code("`a<b>` fell & `c`") == "<code>a&lt;b&gt;</code> fell &amp; <code>c</code>"
     assert with_code("<i>`x") == "&lt;i&gt;`x"
     assert with_code("") == ""
 
 
-def test_no_sentence_of_ours_shows_a_bare_backtick() -> None:
-    notes = replace(FLIP, cause=replace(FLIP.cause, detail="`a<b>` fell from rank 1 to 4"))
-    html = comparison_html(
-        comparison(
-            flips=(notes,),
-        )
-    )
-    body = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.S)
-    assert "<code>a&lt;b&gt;</code> fell from rank 1 to 4" in body
-    assert "`" not in body
-
-
-def test_a_row_whose_target_failed_shows_what_is_expected() -> None:
-    failed = patched(flat("a"), sources=None, error="target_error: boom", answer=None, passed=None)
-    (fields,) = run_questions([failed], 5, 100, "off", "r", {})
-    assert fields["sides"][0]["expects"] == ["fees#refunds"]
-    (fields,) = run_questions([flat("a", "x")], 5, 100, "off", "r", {})
-    assert "expects" not in fields["sides"][0]
-    assert table_of([failed])["expected"] == ["fees#refunds"]
-
-
 # Culprits
-
-
-def demoted(key: str, by: str | None, source: str = "", kind: Any = "source_demoted") -> Change:
-    """A question whose expected source was pushed down by another one, or is lost."""
-    source = source or f"s{key}"
-    cause = Cause(kind, "it fell", source, 1, 4, "https://docs.example/link", (by,) if by else ())
-    returned = [*([by] if by else []), *([] if kind == "source_lost" else [source])]
-    return replace(FLIP, id=key, cause=cause, before=flat("a", source), after=flat("a", *returned))
-
-
-def told(made: Comparison) -> list[tuple[str, str, list[str], str | None]]:
-    views = [(each["culprit"], [key for key, _ in each["questions"]]) for each in culprit_views(made)]
-    return [(made.page or "", say.culprit(made), keys, safe_link(made.link)) for made, keys in views]
 
 
 def test_where_no_page_is_behind_it_the_causes_are_told() -> None:
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
-    made = comparison(flips=(answered, replace(answered, id="2")), drops=())
-    assert told(made) == [
-        ("", "same sources, different answer", ["1", "2"], None),
-        ("", "the target took too long: no response within 60 s", ["8"], None),
-    ]
-    page = Page(comparison_html(made))
+    page = Page(comparison_html(comparison(flips=(answered, replace(answered, id="2")), drops=())))
     assert "Causes 2" in page.words
     assert "Same sources, different answer 2 questions got worse with it. Next: check the prompt and" in page.words
     assert [each.get("culprit") for each in page.questions[:2]] == ["same sources, different answer"] * 2
 
 
-def test_a_page_is_told_by_its_file_with_the_texts_of_its_chunks() -> None:
-    def titled(row_: StoredRow | None, text: str) -> StoredRow:
-        return with_source(row_ or flat(None), title="The page", text=text)
-
-    demotions = [demoted(str(place), None, f"page#{place % 9}", "source_text_changed") for place in range(14)]
-    flips = [
-        replace(each, before=titled(each.before, "Paid in 30 days."), after=titled(each.after, "Paid in 14 days."))
-        for each in demotions
-    ]
-    made = comparison(flips=(*flips, demoted("other", None, "s", "source_lost")), lost=(), drops=())
-    assert told(made)[0][:2] == ("page", "was edited")
-    page = Page(comparison_html(made))
-    assert "Documents 2" in page.words
-    assert "page was edited 14 questions got worse with it. Next: undo the edit, or change what is" in page.words
-    assert "page#0 +1 −1 1 − Paid in 30 days. 1 + Paid in 14 days." in page.words
-    assert "and 2 more page#0" in page.words
-    assert "and 3 more chunks of it with another text" in page.words
-    assert (page.question("0")["culprit"], page.data["todos"]["page was edited"]) == (
-        *("page was edited", "undo the edit, or change what is expected"),
-    )
-
-
-def test_a_source_without_rows_is_told_by_its_name() -> None:
-    flip = replace(demoted("1", None, "s", "source_lost"), before=None, after=None)
-    flip = replace(flip, cause=replace(flip.cause, link="javascript:alert(1)"))
-    assert told(comparison(flips=(flip,), lost=(), drops=())) == [("s", "is no longer returned", ["1"], None)]
-
-
 @pytest.mark.parametrize(("sizes", "words"), CASES["culprits_that_are_not_shown_are_counted_with_their_questions"])
 def test_culprits_that_are_not_shown_are_counted_with_their_questions(sizes: tuple[int, ...], words: str) -> None:
     places = [(page, place) for page, size in enumerate(sizes) for place in range(size)]
-    flips = [demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places]
-    text = comparison_html(comparison(flips=tuple(flips), lost=(), drops=()))
+    lost = [Cause("source_lost", "", f"s{page}", 1) for page, _ in places]
+    flips = tuple(replace(FLIP, id=f"{number}", cause=cause) for number, cause in enumerate(lost))
+    text = comparison_html(comparison(flips=flips, lost=(), drops=()))
     assert re.findall(r"and \d+ more, with [^<]+", text) == [words] * bool(words)
 
 
-# The questions of a comparison
-
-
-def test_questions_come_by_what_became_of_them() -> None:
-    same = patched(flat("It is.", "fees#refunds"), id="1", passed=True)
-    made = comparison(fates={}, same=(same,))
-    told_ = list(changed_questions(made))
-    assert [(each["group"], each["id"]) for each in told_] == [
-        ("flip", "7"),
-        ("lost", "8"),
-        ("drop", "10"),
-        ("fix", "9"),
-        ("same", "1"),
-    ]
-    assert [each.get("cause") for each in told_] == ["source_demoted", "target_failed", "source_demoted", None, None]
-    flip, unchanged = told_[0], told_[-1]
-    assert (flip["was"], flip["now"]) == ("pass", "fail")
-    assert flip["also"] == [f"changed sources, different answer: {REWORDED.detail}"]
-    assert [each.get("reworded") for each in told_] == [True, None, None, None, None]
-    assert flip["link"] == "https://docs.example/fares"
-    assert [len(each.get("sides", ())) for each in told_] == [2, 0, 0, 0, 1]
-    assert (unchanged["now"], unchanged["sides"][0]["answer"]) == ("pass", "It is.")
-
-
-@pytest.mark.parametrize(
-    ("columns", "now"), [({"passed": None}, None), ({"passed": False}, "fail"), ({"error": "target_error: x"}, "error")]
-)
-def test_what_is_the_same_says_what_it_is(columns: dict[str, Any], now: str | None) -> None:
-    (*_, last) = changed_questions(quiet(fates={}, same=(patched(flat("a"), **columns),)))
-    assert (last["group"], last.get("now")) == ("same", now)
-
-
-@pytest.mark.parametrize(
-    ("change", "excused", "note"),
-    [
-        (FLIP, None, None),
-        (replace(FLIP, accepted="accepted by me, today: known"), True, "accepted by me, today: known"),
-        (replace(FLIP, rerun=Rerun("flaky", 1, 2)), True, "flaky: passed 1 of 3 reruns"),
-        (replace(FLIP, rerun=Rerun("confirmed", 0, 2)), None, "confirmed: passed 0 of 2 reruns"),
-        (replace(FLIP, rerun=Rerun("not rerun", 0, 0)), None, None),
-    ],
-)
-def test_a_flip_that_counts_for_nothing_says_why(change: Change, excused: bool | None, note: str | None) -> None:
-    (told_,) = changed_questions(quiet(flips=(change,)))
-    assert told_.get("excused") == excused
-    assert (note or "") in told_.get("note", "")
-    assert bool(told_.get("note")) == bool(note)
+# The questions of a page
 
 
 @pytest.mark.parametrize(("questions", "characters"), [(0, 6000), (1, 6000), (1000, 4000), (10_000, 400), (10**6, 200)])
@@ -564,96 +371,6 @@ def test_the_columns_that_a_page_reads_are_all_that_it_shows(tmp_path: Path) -> 
     path = written(rich_rows(), tmp_path / "rows.parquet")
     part = run_html(result(), partial(stored_rows, path), Around("run"))
     assert part == run_html(result(), lambda _, ids: stored_rows(path, None, ids), Around("run"))
-
-
-def test_the_text_of_a_source_is_compared_where_it_is_the_cause_in_the_first_changes() -> None:
-    before, after = (with_source(flat("Yes.", "x"), text=f"Within {days} days.") for days in (30, 14))
-    cause = Cause("source_text_changed", "the text of `x` changed", "x", 1, 1)
-    flip = replace(FLIP, cause=cause, before=before, after=after)
-    flips = [replace(flip, id=str(place)) for place in range(TEXT_DIFFS + 2)]
-    flips[1] = replace(flips[1], cause=replace(cause, source="another"))
-    first, *made = changed_questions(quiet(flips=tuple(flips)))
-    assert first["texts"] == [("same", " Within"), ("removed", " 30"), ("added", " 14"), ("same", " days.")]
-    assert ["texts" in each for each in made] == [False, *[True] * (TEXT_DIFFS - 2), False, False]
-    assert all(len(each["sides"]) == 2 for each in made)
-
-
-def test_traces_are_linked_where_there_are_any() -> None:
-    linked = replace(CANDIDATE, trace_link="http://m/#")
-    traced = [replace(linked, traces="failed"), replace(linked, traces="all")]
-    before, after = replace(FLIP.before or flat(None), passed=True), replace(FLIP.after or flat(None), passed=False)
-    made = quiet(
-        baseline=replace(traced[1], run_id="b"), candidate=traced[0], flips=(replace(FLIP, before=before, after=after),)
-    )
-    page = Page(comparison_html(made))
-    assert [each.get("trace") for each in page.questions[0]["sides"]] == [trace_id_of("b", "7"), trace_id_of("c1", "7")]
-    assert page.data["traces"] == ["http://m/#", "http://m/#"]
-    saved = Page(comparison_html(replace(made, baseline=replace(made.baseline, run_id=None))))
-    assert [each.get("trace") for each in saved.questions[0]["sides"]] == [None, trace_id_of("c1", "7")]
-
-
-# The page of a comparison
-
-
-def test_a_comparison_says_first_what_it_came_to() -> None:
-    page = Page(comparison_html(comparison()))
-    assert_inert(page)
-    words = page.words
-    order = ("Regression", "Cause: ", "Next: check what changed in search", "Recall@3 fell from 0.800 to 0.700")
-    order += ("1 other rule holds", "Documents 2", "bm25 floor 3 against bm25 floor 0")
-    assert list(map(words.index, order)) == sorted(map(words.index, order))
-    assert "Recall@3 beyond its limit 0.800 0.700 ▼ −0.100" in words
-    assert "−0.250 to +0.050" in words
-    assert "broken: Recall@3 fell from 0.800 to 0.700, 12.5 % (allowed: 5 %)" in words
-    assert "fares now ranks above the expected source 2 questions got worse with it." in words
-    assert "domain travel 20 questions" in words
-    assert "http://127.0.0.1:5000/#/experiments/0/runs/c1" in page.links
-    assert page.data["labels"] == ["Before", "Now"]
-    assert page.data["causes"] == {
-        "source_demoted": "an expected source is ranked lower",
-        "target_failed": "the target failed",
-    }
-
-
-def test_no_statement_of_the_head_is_made_again() -> None:
-    page = Page(comparison_html(comparison(reruns=Reruns(why_not="no target", by_id={"7": Rerun("not rerun", 0, 0)}))))
-    for sentence in ("Cause: ", "12.5 % (allowed: 5 %)", "Not rerun: no target.", "24 common questions: "):
-        assert page.words.count(sentence) == 1, sentence
-
-
-def test_the_runs_say_when_and_by_whom_they_were_made_and_what_differs() -> None:
-    was, now = (
-        replace(each, user=user, started_at=1_790_000_000_000, settings={**each.settings, "packages": "a==1"})
-        for each, user in ((BASELINE, "ada"), (replace(CANDIDATE, settings={**BASELINE.settings, "k": "5"}), "grace"))
-    )
-    words = Page(comparison_html(quiet(baseline=was, candidate=now))).words
-    assert "Before: bm25 floor 0 Now: bm25 floor 3 id b1 c1 started (UTC) 2026-09-21 14:13" in words
-    assert "by ada grace questions 26 26 errors 0 1 Differs k 3 5 The same in both target bm25:docs" in words
-    assert "commit 1a2b3c4d5e6f (main)" in words
-    assert "packages" not in words
-
-
-def test_without_javascript_the_questions_are_read() -> None:
-    words = Page(comparison_html(comparison())).words
-    assert "Can I get a refund? Broke (pass → fail), rank 1 → 4." in words
-    assert "Before Yes, within 30 days. Now Yes, within 14 days." in words
-
-
-def test_a_run_against_itself_shows_no_empty_part() -> None:
-    page = Page(comparison_html(quiet(metrics=(MRR,))))
-    assert_inert(page)
-    assert [each.get("id") for each in page.every("section") if each.get("id")] == ["questions", "metrics", "runs"]
-    assert "Nothing got worse: this run can be the next baseline" in page.words
-    assert page.questions == []
-
-
-def test_groups_stand_worst_first_on_one_axis() -> None:
-    page = Page(comparison_html(comparison()))
-    assert page.words.index("domain travel") < page.words.index("domain rail")
-    only = tuple(group for group in comparison().groups if group.kind == "difficulty")
-    many = replace(only[0], metrics=(replace(RECALL, regressed=False, threshold=None),))
-    folded = Page(comparison_html(comparison(groups=(*comparison().groups, many, replace(many, name="hard")))))
-    assert folded.words.index("domain rail") < folded.words.index("difficulty hard")
 
 
 @pytest.mark.parametrize(
@@ -689,54 +406,6 @@ def reader(rows: list[StoredRow], asked: list[Any] | None = None) -> run_page.Re
     return read
 
 
-def run_of(rows: list[StoredRow], around: Around | None = None, **fields: Any) -> Page:
-    totals = dict(result().totals) | {"num_questions": len(rows), "num_errors": sum(bool(each.error) for each in rows)}
-    return Page(run_html(result(**{"totals": totals, **fields}), reader(rows), around or Around("the run")))
-
-
-def outcomes() -> list[StoredRow]:
-    """One question of each outcome, the good one first."""
-    made = rows_of([question(key, expected_answer="So.") for key in "abcd"], {})
-    timed_out = {"passed": None, "error": "target_timeout: no response within 60 s", "sources": None, "answer": None}
-    others: list[dict[str, Any]] = [{}, {"passed": None}, {"passed": False, "hit": 0.0}, timed_out]
-    return [patched(each, **columns) for each, columns in zip(made, others, strict=True)]
-
-
-def test_questions_of_a_run_stand_failed_first() -> None:
-    page = run_of(outcomes(), Around("the run", accepted={"c": "accepted by me, today: known \x1b"}))
-    assert_inert(page)
-    assert [(each["id"], each["group"]) for each in page.questions] == [
-        ("d", "error"),
-        ("c", "fail"),
-        ("b", "not measured"),
-        ("a", "pass"),
-    ]
-    assert page.question("d")["detail"] == "the target took too long: no response within 60 s"
-    assert page.question("c")["detail"] == "not in the first 5: c!"
-    assert page.question("c")["note"] == "accepted by me, today: known �"
-    assert "detail" not in page.question("a")
-    (given_,) = page.question("a")["sides"]
-    assert (given_["answer"], page.question("a")["wanted"]) == ("It is so.", "So.")
-    assert [source["name"] for source in given_["sources"]] == ["a!", "other"]
-    assert page.question("a")["scores"][0] == ["Recall@5", "1.000"]
-    assert page.question("d")["sides"][0]["sources"] is None
-    assert "All 4 questions." in page.words
-    assert (
-        "1 error is not counted in the means. 1 × the target took too long: no response within 60 s (d)" in page.words
-    )
-
-
-def test_figures_have_their_counts_and_shares_their_interval() -> None:
-    metrics = {"pass_rate": 0.5, "recall_at_k": 0.25, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "hit_rate": 1.0}
-    counts = dict.fromkeys(metrics, 10) | {"recall_at_k": 1234}
-    page = run_of(outcomes(), metrics=metrics, counts=counts)
-    assert page.words.startswith("5 of 10 questions passed: set")
-    assert "Pass rate 50.0 % 95 %: 23.7 % to 76.3 %; n 10" in page.words
-    assert "Recall@5 0.250 n 1,234" in page.words
-    assert "Precision@5 0.100 of at most 0.200 10" in page.words
-    assert "Hit rate 1.000 10 0.722 to 1.000" in page.words
-
-
 @pytest.mark.parametrize(
     ("fields", "kind", "headline"),
     [
@@ -752,28 +421,6 @@ def test_a_run_says_first_how_it_went(fields: dict[str, Any], kind: str, headlin
     page = Page(run_html(result(**fields), reader([]), Around("n")))
     assert page.words.startswith(headline)
     assert {"class": f"card verdict {kind}"} in page.every("section")
-
-
-def test_groups_and_notes_of_a_run() -> None:
-    page = run_of(outcomes(), signature=SIGNATURE.model_copy(update={"k": 5}), notes=("Mind <b>this</b>.",))
-    assert "d 0.500 n 4 easy 1.000 n 1" in page.words
-    assert "Mind <b>this</b>." in page.words
-    lone = run_of(outcomes(), groups={"d": {"recall_at_k": (0.5, 4)}}, link="")
-    assert "By domain and difficulty" not in lone.words
-    assert lone.links == ["#questions"]
-    assert "By domain and difficulty" not in run_of([], metrics={}, groups={"d": {}, "easy": {}}).words
-
-
-def test_traces_of_a_run_are_linked_where_there_are_any() -> None:
-    page = run_of(outcomes(), Around("n", traces="failed", trace_link="http://m/#"))
-    assert {q["id"]: q["sides"][0].get("trace") for q in page.questions} == {
-        "a": None,
-        "b": None,
-        "c": trace_id_of("r", "c"),
-        "d": trace_id_of("r", "d"),
-    }
-    assert page.data["traces"] == ["http://m/#"]
-    assert run_of(outcomes(), Around("n", trace_link="javascript:x")).data["traces"] == [None]
 
 
 def test_of_very_many_questions_those_that_did_not_pass_are_listed_and_a_sample() -> None:
@@ -825,28 +472,6 @@ def many(count: int, flips: int, answer: str, texts: str | None) -> tuple[list[S
     return before, [*worse, *before[flips:]]
 
 
-def from_a_table(made: Side, rows: list[StoredRow], path: Path) -> Side:
-    """The side, whose questions that are the same are read from a table as those of a run are."""
-    return replace(made, rows=side_of_table(made.info, written(rows, path)).rows)
-
-
-def test_a_comparison_of_ten_thousand_questions_stays_below_15_mb(tmp_path: Path) -> None:
-    answer = " ".join(f"word{place}" for place in range(80))[:600]
-    before, after = many(10_000, 500, answer, "text " * 100)
-    made = compare(side(before), from_a_table(side(after), after, tmp_path / "rows.parquet"), resamples=100)
-    assert (len(made.flips), made.count("identical"), len(made.same)) == (500, 9_500, 9_500)
-    assert all(source.text is None for row_ in made.same for source in row_.sources or ())
-
-    page = Page(comparison_html(made))
-
-    assert page.size < 15_000_000
-    assert len(page.questions) == 10_000
-    assert [len(each["sides"][-1]["sources"]) for each in page.questions] == [5] * 10_000
-    texts = [any("text" in source for source in each["sides"][0]["sources"]) for each in page.questions]
-    assert texts == [True] * WHOLE_ROWS + [False] * 9_800
-    assert "All 10,000 common questions." in page.words
-
-
 def test_a_comparison_of_a_hundred_thousand_lists_every_regression_and_a_sample() -> None:
     before, after = many(100_000, 2_500, "It is so. " * 60, None)
     made = compare(side(before), side(after), resamples=100)
@@ -873,15 +498,3 @@ def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None
     totals = dict(result().totals) | {"num_questions": questions}
     page = run_html(result(signature=signature, totals=totals), reader(rows), Around("n"))
     assert len(page.encode()) < 15_000_000
-
-
-def test_a_question_shows_the_turns_before_it() -> None:
-    turns = [{"role": "user", "content": f"{n} <script>{'x' * 400}"} for n in range(25)]
-    row_ = patched(flat("so", "c"), history=turns)
-    (made,) = run_questions([row_], 3, 6000, "off", "r", {})
-    assert made["turns_left_out"] == 5
-    assert [text.split()[0] for _, text in made["turns"]] == [str(n) for n in range(5, 25)]
-    assert {role for role, _ in made["turns"]} == {"user"}
-    assert max(len(text) for _, text in made["turns"]) <= 300
-    (plain,) = run_questions([flat("so", "c")], 3, 6000, "off", "r", {})
-    assert not {"turns", "turns_left_out"} & plain.keys()

@@ -13,7 +13,7 @@ from evaltrack.compare.change import Outcome
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.reruns import Rerun, RerunState
 from evaltrack.report.comparison_files import comparison_junit
-from tests.comparisons import DROP, FLIP, comparison, flat, quiet
+from tests.comparisons import FLIP, comparison, quiet
 
 
 def cases(made: Comparison, unchanged: list[tuple[str, str, Outcome]] | None = None) -> dict[tuple[str, str], str]:
@@ -33,20 +33,6 @@ def test_the_verdict_is_a_test_case(verdict: str, how: str) -> None:
     assert "no question broke\n" in comparison_junit(made)
 
 
-@pytest.mark.parametrize("outcome", ["error", "not measured"])
-def test_what_neither_side_measured_is_skipped(outcome: Outcome) -> None:
-    assert f'<skipped message="{outcome} on both sides" />' in comparison_junit(
-        replace(quiet(), unchanged=(("5", "d", outcome),))
-    )
-    assert cases(quiet(others=(replace(DROP, was="error", now=outcome),)))["travel", "10: Which zone?"] == "skipped"
-
-
-def test_what_failed_before_too_is_compared_and_no_regression() -> None:
-    made = replace(quiet(), unchanged=(("5", "d", "fail"),))
-    assert "<system-out>fail on both sides</system-out>" in comparison_junit(made)
-    assert cases(quiet(drops=(replace(DROP, was="fail", now="fail"),)))["travel", "10: Which zone?"] == "passed"
-
-
 @pytest.mark.parametrize(
     ("kind", "how"), [("flaky", "passed"), ("unclear", "error"), ("not rerun", "failure"), ("confirmed", "failure")]
 )
@@ -55,13 +41,6 @@ def test_a_flip_that_was_rerun_ends_as_the_gate_takes_it(kind: RerunState, how: 
     made = comparison(flips=(flip,))
     assert cases(made)["travel", "7: Can I get a refund?"] == how
     assert "passed 2 of 5 reruns" in comparison_junit(made)
-
-
-def test_each_case_has_its_questions_text() -> None:
-    same = replace(
-        quiet(edited=("28",), texts={"28": "How  dear?"}), same=(flat("a"),), unchanged=(("7", "d", "pass"),)
-    )
-    assert set(cases(same, [("7", "d", "pass")])) >= {("d", "7: Can I get a refund?"), ("travel", "28: How dear?")}
 
 
 @given(st.text(st.characters(exclude_categories=())))

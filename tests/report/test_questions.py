@@ -15,8 +15,6 @@ from evaltrack.report.html.question_parts import (
     QUOTES,
     ScoreScope,
     compared_scope,
-    grade_titles,
-    grades_in,
     score_changes,
     score_lines,
     verdicts,
@@ -39,6 +37,7 @@ QUESTION: dict[str, Any] = {
 def test_what_comes_behind_the_first_megabytes_is_slim_and_then_bare() -> None:
     """A slim question has the beginning of its texts, neither judges nor scores; a bare one says what became of it."""
     filler = {"id": "0", "detail": "x" * WHOLE}
+    assert [json.loads(text) for text in fitted([script_safe(QUESTION)])] == [QUESTION]
     _, slim = map(json.loads, fitted(map(script_safe, [filler, QUESTION])))
     assert slim["wanted"] == "w" * ANSWER
     assert slim["sides"] == [{"answer": "a" * ANSWER, "error": "", "sources": None, "trace": None}]
@@ -46,10 +45,6 @@ def test_what_comes_behind_the_first_megabytes_is_slim_and_then_bare() -> None:
     _, long, bare = map(json.loads, fitted(map(script_safe, [{"id": "0", "cause": "x" * SLIM}, filler, QUESTION])))
     assert long == {"id": "0", "detail": "x" * ANSWER}
     assert bare == {"id": "1", "group": "flip"}
-
-
-def test_what_has_room_stays_as_it_is() -> None:
-    assert [json.loads(text) for text in fitted([script_safe(QUESTION)])] == [QUESTION]
 
 
 # What judges said, as a page shows it
@@ -64,13 +59,6 @@ def observed(quotes: dict[str, tuple[str, ...]]) -> Observed:
         {"dimensions": GRADES, "hypotheses": 3, "shifts": 1, "crux_treatment": "stated"}
         | {"uncertainty_treatment": "limits", "mode": "explore", "quotes": quotes}
     )
-
-
-def test_a_verdict_on_an_answer_has_its_numbers() -> None:
-    row = StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="so", overall_score=0.0, accuracy=0.4),))
-    assert verdicts(row) == [{"judge": "a", "said": "so", "score": 0.0, "grades": {"accuracy": 0.4}}]
-    declined = StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="", declined=False),))
-    assert verdicts(declined) == [{"judge": "a", "said": "", "declined": False}]
 
 
 def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
@@ -92,13 +80,6 @@ def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
     assert made[-1] == {"judge": "polite", "said": "Very.�"}
 
 
-def test_grades_have_titles_and_their_highest() -> None:
-    sides = [{"verdicts": [{"grades": {"accuracy": 1.0}}, {}]}, {}]
-    assert list(grades_in({})) == []
-    assert grade_titles(grades_in({"sides": sides})) == {"accuracy": ["Accuracy", 1]}
-    assert grade_titles(grades_in({"sides": [{"verdicts": [{"grades": {"brevity": 3.0}}]}]}))["brevity"][1] == 10
-
-
 # The scores of a question as one table
 
 
@@ -116,12 +97,6 @@ def test_a_change_says_whether_it_is_better() -> None:
         ["Tokens", "1,000", "1,251", "+251", "bad"],
         ["seconds", "1.000", "0.500", "−0.500", "good"],
         ["style", "0.200", "0.400", "+0.200", "good"],
-    ]
-
-
-def test_a_score_of_one_side_stands_alone() -> None:
-    assert score_changes(scored(), scored(reciprocal_rank=0.5), ScoreScope(5)) == [
-        ["Reciprocal rank", "", "0.500", "", ""]
     ]
 
 
