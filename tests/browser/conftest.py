@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -100,13 +100,6 @@ class Handbook:
     candidate: str
     comparison: Comparison
 
-    def again(self) -> str:
-        with TemporaryDirectory() as folder, own_places(Path(folder)):
-            golden = golden_file(Path(folder))
-            options: dict[str, Any] = {"k": 4, "judge": JUDGE, "tracking_uri": self.uri, "traces": "off"}
-            name = "handbook of autumn"
-            return run_eval(golden, target=target(later=False), run_name=name, experiment="handbook", **options).run_id
-
     def travel(self, number: int, **settings: Any) -> RunResult:
         """A run of so many questions of the travel set; MLflow shows 26 without scrolling."""
         with TemporaryDirectory() as folder:
@@ -116,7 +109,7 @@ class Handbook:
         return f"{self.uri}/#/experiments/{self.experiment_id}/runs/{run_id}{rest}"
 
 
-def _evaluated(folder: Path, uri: str, *, traces: Any) -> Handbook:
+def _evaluated(folder: Path, uri: str, traces: str) -> Handbook:
     """Ask twice, compare, and set the first run as the baseline."""
     golden = golden_file(folder)
     options: dict[str, Any] = {"k": 4, "judge": JUDGE, "tracking_uri": uri, "traces": traces}
@@ -149,7 +142,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Fil
     shutil.copy(empty_database, folder / "mlflow.db")
 
     def make() -> Files:
-        stored = _evaluated(folder, f"sqlite:///{folder}/mlflow.db", traces="all")
+        stored = _evaluated(folder, f"sqlite:///{folder}/mlflow.db", "off")
         with own_places(folder):
             run = report_html(stored.candidate, tracking_uri=stored.uri)
         (folder / "run.html").write_text(run, encoding="utf-8")
@@ -159,11 +152,24 @@ def files(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Fil
     return apart(make)
 
 
+class PagesServer(NamedTuple):
+    """An MLflow server that serves the pages too, and its store, which is quicker to write to."""
+
+    address: str
+    store: str
+
+
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Handbook]:
-    folder = tmp_path_factory.mktemp("site")
-    with served_store(folder / "server", empty_database, "--app-name", "evaltrack") as address:
-        yield apart(lambda: _evaluated(folder, address, traces="all"))
+def pages_server(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[PagesServer]:
+    folder = tmp_path_factory.mktemp("pages") / "server"
+    with served_store(folder, empty_database, "--app-name", "evaltrack") as address:
+        yield PagesServer(address, f"sqlite:///{folder}/mlflow.db")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory, pages_server: PagesServer) -> Handbook:
+    """The handbook on that server; the questions that failed have traces."""
+    return apart(lambda: _evaluated(tmp_path_factory.mktemp("site"), pages_server.address, "failed"))
 
 
 LARGE = (1_000, pytest.param(10_000, marks=pytest.mark.long))

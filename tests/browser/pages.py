@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -118,3 +118,22 @@ def data_of(page: Page) -> dict[str, Any]:
 
 def hash_of(page: Page) -> str:
     return page.evaluate("location.hash")
+
+
+WIDTHS = (1440, 1024, 700, 390)
+SCROLLING = """[...document.querySelectorAll(".scroll")]
+    .filter((each) => each.scrollWidth > each.clientWidth + 1)
+    .map((each) => `${each.getAttribute("aria-label")}: ${each.scrollWidth} in ${each.clientWidth}`)"""
+SMALL = """[...document.querySelectorAll("a, button, input, select, summary")]
+    .map((each) => [each, each.getBoundingClientRect()])
+    .filter(([, box]) => box.width > 0 && box.left >= 0 && box.height > 0 && box.height < 24)
+    .map(([each, box]) => `${each.tagName} ${each.textContent.trim()}: ${box.height}`)"""
+
+
+def widths(page: Page) -> Iterator[int]:
+    """The page in windows of these widths, with all that opens open."""
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        yield width

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import mlflow
 import pytest
@@ -22,11 +21,10 @@ from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import trace_id_of
 from tests.files import put
 from tests.guarded_server import ADA, GRACE, PASSWORD, guarded_server
-from tests.mlflow_server import served_store
 from tests.report.test_run import EVIL
 
-from .conftest import Handbook, Open, own_places
-from .pages import apart, audit, audits, chosen, framed, listed, sideways, until, watch
+from .conftest import Handbook, Open, PagesServer, own_places
+from .pages import SCROLLING, apart, audit, audits, chosen, framed, listed, sideways, until, watch, widths
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -87,28 +85,29 @@ def test_from_the_first_page_to_a_question(site: Handbook, tab: Open) -> None:
     assert framed(page).locator("h1").inner_text().startswith("Regression")
 
 
-def test_a_baseline_is_set_after_a_question_and_told(site: Handbook, tab: Open) -> None:
-    third = apart(site.again)
+def test_a_baseline_is_set_after_a_question_and_told(site: Handbook, history: str, tab: Open) -> None:
     page = opened(tab("phone"), address(site, "golden"))
     assert page.get_by_role("row", name="summer").get_by_role("button").count() == 0  # it has errors
-    line = page.get_by_role("row", name="handbook of autumn").first
+    experiment = mlflow.MlflowClient(history).get_experiment_by_name("history").experiment_id
+    was = apart(lambda: get_baseline(connect(history), experiment, "went"))
+    opened(page, f"{history}/evaltrack/#/golden/{experiment}/went")
+    line = page.get_by_role("row", name="run 4").first
     line.get_by_role("button", name="Set as baseline").click()
-    page.get_by_role("dialog").get_by_text(f"replaces run {site.baseline[:8]}").wait_for()
+    page.get_by_role("dialog").get_by_text(f"replaces run {was.run_id[:8]}").wait_for()
     page.get_by_role("button", name="Cancel").click()
-    assert apart(lambda: get_baseline(connect(site.uri), site.experiment_id, "handbook")).run_id == site.baseline
+    assert apart(lambda: get_baseline(connect(history), experiment, "went")) == was
     line.get_by_role("button", name="Set as baseline").click()
     page.get_by_label("Reason").fill("mended <b>and</b> checked")
     assert audit(page) == []
     page.get_by_role("dialog").get_by_role("button", name="Set as baseline").click()
-    page.get_by_role("status").get_by_text("handbook of autumn is now the baseline of handbook").wait_for()
+    page.get_by_role("status").get_by_text("run 4 is now the baseline of went").wait_for()
     page.get_by_text("mended <b>and</b> checked").first.wait_for()
-    made = apart(lambda: get_baseline(connect(site.uri), site.experiment_id, "handbook"))
-    assert (made.run_id, made.reason, made.by) == (third, "mended <b>and</b> checked", "evaltrack ui")
-    apart(lambda: set_baseline(connect(site.uri), find_evaluation(connect(site.uri), site.baseline)))
+    made = apart(lambda: get_baseline(connect(history), experiment, "went"))
+    assert (made.run_id != was.run_id, made.reason, made.by) == (True, "mended <b>and</b> checked", "evaltrack ui")
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[str]:
+def history(tmp_path_factory: pytest.TempPathFactory, pages_server: PagesServer) -> str:
     """Five runs of a golden set in which questions break, stay broken and flicker; another k, a sweep, and two sets."""
     folder = tmp_path_factory.mktemp("history")
     for path in (folder / "went.jsonl", folder / "other.jsonl"):
@@ -120,6 +119,8 @@ def history(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
         for at in range(5):
             AT[0] = at
             made = run_eval(golden, target=found, run_name=f"run {at}", param={"version": "ab"[at == 2]}, **options)
+            if at == 0:
+                set_baseline(connect(uri), find_evaluation(connect(uri), made.run_id))
         AT[0] = 0
         run_eval(golden, target=found, run_name=HOSTILE, k=9, **options)
         AT[0] = 5
@@ -142,11 +143,10 @@ def history(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
             client.log_metric(run.info.run_id, "pass_rate", float("nan"))
             client.set_terminated(run.info.run_id, end_time=start // 10**7)
 
-    with served_store(folder / "server", empty_database, "--app-name", "evaltrack") as where, own_places(folder):
-        os.environ["EVALTRACK_CALLER_FOLDER"] = str(folder)  # in no repository
-        apart(lambda: make(where))
-        del os.environ["EVALTRACK_CALLER_FOLDER"]
-        yield where
+    with own_places(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALTRACK_CALLER_FOLDER", str(folder))  # in no repository
+        apart(lambda: make(pages_server.store))
+    return pages_server.address
 
 
 WENT = {
@@ -211,11 +211,12 @@ def test_a_sweep_and_several_sets_are_a_line_that_unfolds(history: str, tab: Ope
     assert rows.count() == before + 2
 
 
-def test_an_empty_store_says_what_to_do(tab: Open, tmp_path: Path, empty_database: Path) -> None:
-    with served_store(tmp_path / "server", empty_database, "--app-name", "evaltrack") as where:
-        page = opened(tab(), f"{where}/evaltrack/")
-        page.get_by_text("evaltrack run GOLDEN").wait_for()
-        assert audit(page) == []
+def test_an_empty_store_says_what_to_do(tab: Open, pages_server: PagesServer) -> None:
+    page = tab()
+    nothing = json.dumps({"max_results": 1000, "filter": "name = 'nothing'"})
+    page.route("**/experiments/search", lambda route: route.continue_(post_data=nothing))
+    opened(page, f"{pages_server.address}/evaltrack/").get_by_text("evaltrack run GOLDEN").wait_for()
+    assert audit(page) == []
 
 
 def test_foreign_text_is_text(history: str, tab: Open) -> None:
@@ -260,9 +261,15 @@ def test_each_user_sees_what_mlflow_shows_them(
             page.context.close()
 
 
-def test_the_artifact_view_shows_the_comparison_and_its_questions(site: Handbook, visit: Open) -> None:
+@pytest.mark.parametrize("view", ["a sandboxed frame", pytest.param("MLflow", marks=pytest.mark.long)])
+def test_a_report_works_in_the_frame_of_the_artifact_view(site: Handbook, visit: Open, view: str) -> None:
+    """Scripts run there, but no link opens a window."""
     page = visit()
-    page.goto(site.link(site.candidate, "/artifacts/comparison.html"))
+    if view == "MLflow":
+        page.goto(site.link(site.candidate, "/artifacts/comparison.html"))
+    else:
+        file = urlopen(f"{site.uri}/get-artifact?path=comparison.html&run_uuid={site.candidate}").read().decode()
+        page.set_content(f'<iframe sandbox="allow-scripts" width="600" height="800" srcdoc="{escape(file)}"></iframe>')
     frame = framed(page)
     seen = watch(page)
     assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
@@ -316,3 +323,42 @@ def test_a_description_shows_its_links_and_no_escapes(site: Handbook, visit: Ope
     assert "a.b</a>" not in shown
     description = shown[shown.index("questions passed, k = 5") :]
     assert "\\" not in description[: description.index("</table>")]
+
+
+@pytest.mark.long
+def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, visit: Open) -> None:
+    page = visit()
+    page.goto(f"{site.uri}/evaltrack/#/page/{site.experiment_id}/handbook/{site.candidate}/report.html")
+    framed(page).locator(".row", has_text="money back").first.click()
+    with page.context.expect_page() as opened:
+        framed(page).locator("#detail").get_by_role("link", name="Trace in MLflow").click()
+    panel = opened.value.get_by_role("dialog")
+    panel.get_by_text("Can I get my money back?").first.wait_for()
+    assert trace_id_of(site.candidate, "5").removeprefix("tr-")[:8] in panel.inner_text()
+
+
+@pytest.mark.long
+def test_any_two_runs_are_paired_question_by_question(site: Handbook, visit: Open) -> None:
+    """*Evaluation runs > Compare* pairs the questions of k=3 and k=5; the table opens in the artifact view."""
+    first, second = (apart(lambda k=k: site.travel(26, k=k, experiment="travel")) for k in (3, 5))  # type: ignore[misc]
+    page = visit()
+    page.set_viewport_size({"width": 2400, "height": 1400})
+    page.goto(connect(site.uri).compare_link(first.experiment_id, second.run_id, first.run_id))
+    page.get_by_text("What does it cost to check in a surfboard?").first.wait_for()
+    compared = page.content()
+    assert all(re.search(rf"travel bm25:[^ ]*corpus/travel k={k}", compared) for k in (3, 5))
+    assert "26 of 26" in compared
+    assert "recall_at_k" in compared
+
+    page.goto(f"{second.link}/artifacts/per_question.json")
+    page.get_by_text("View as table").first.wait_for()
+    page.locator(".table-header-text", has_text="retrieved").first.wait_for(state="attached")
+
+
+def test_no_table_of_the_pages_scrolls_sideways(site: Handbook, tab: Open) -> None:
+    page = tab()
+    for name in PAGES:
+        opened(page, address(site, name))
+        for width in widths(page):
+            assert page.evaluate(SCROLLING) == [], (name, width)
+            assert sideways(page) <= 0, (name, width)

@@ -1,4 +1,4 @@
-"""The triage of a comparison and of a run: the list, filters, keys, links and tabs."""
+"""The page of a comparison and of a run: triage by list, filters, keys and tabs; reading on any screen and on paper."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from urllib.parse import quote, unquote
 
 import pytest
 
+from evaltrack.compare.differences import by_key
 from evaltrack.report.html.comparison_page import comparison_html
 from tests.hard_comparisons import HARD
 
 from .conftest import Files, Open
 from .handbook import ASKED, FAILED, FLIPPED, GONE, LOWER, MENDED, PUSHED
-from .pages import chosen, data_of, hash_of, listed, sideways, until, watch
+from .pages import SCROLLING, SMALL, audit, audits, chosen, data_of, hash_of, listed, sideways, until, watch, widths
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -75,10 +76,10 @@ def test_the_first_screen_is_enough_for_a_triage(files: Files, tab: Open) -> Non
     assert page.evaluate(scrolls) == 0
 
 
-def test_the_head_of_every_comparison_leaves_room_for_the_questions(tab: Open, tmp_path: Path) -> None:
+def test_the_head_of_a_long_verdict_leaves_room_for_the_questions(tab: Open, tmp_path: Path) -> None:
     page = tab()
-    for name, make in HARD.items():
-        made = make()
+    for name in ("errors_on_one_side", "another_judge", "a_panel", "reasoning"):
+        made = HARD[name]()
         first = {fate: changes[:20] for fate, changes in made.by_fate.items()}
         path = tmp_path / f"{name}.html"
         path.write_text(comparison_html(replace(made, by_fate=first, same=made.same[:20])), encoding="utf-8")
@@ -345,3 +346,130 @@ def test_on_a_phone_a_question_is_a_screen_of_its_own(files: Files, tab: Open, n
     page.locator("#to-list").tap()
     assert page.locator("#list [aria-current]").is_visible()
     assert not page.locator("#detail").is_visible()
+
+
+# Reading it: sources, paper, no script, enlarged, narrow
+
+
+def test_sources_of_both_sides_are_one_list_as_the_rows_have_them(files: Files, tab: Open) -> None:
+    page = tab()
+    for flip in files.made.flips:
+        page.goto(f"{files['comparison']}#q-{quote(flip.id, safe='')}")
+        page.locator("#detail", has_text=f"#{flip.id}").wait_for()
+        assert flip.before is not None
+        assert flip.after is not None
+        before, now = ({key: rank for key, (rank, _) in by_key(row).items()} for row in (flip.before, flip.after))
+        wanted = [(before.get(key), rank, key) for key, rank in now.items()]
+        wanted += [(rank, None, key) for key, rank in before.items() if key not in now]
+        lines = [line.inner_text().split("\n") for line in page.locator("ol.ranked > li").all()]
+        told = [(ranks.replace(" ", ""), name.split(" ")[0]) for ranks, name, *_ in lines]
+        assert told == [(f"{was or '–'}→{rank or '–'}", key) for was, rank, key in wanted], flip.id
+        moves = [line.replace("text", "").split()[-2:] for line in page.locator("ol.ranked > li").all_inner_texts()]
+        for (was, rank, key), words in zip(wanted, moves, strict=True):
+            way = "new" if not was else "gone" if not rank else "=▲▼"[(was > rank) - (was < rank)]
+            assert way in words, key
+        for kind, keys in {
+            "expected": set(flip.after.expected_keys),
+            "cut": {key for _, rank, key in wanted if rank == 5},
+            "gone": {key for _, rank, key in wanted if rank is None},
+        }.items():
+            marked = page.locator(f"ol.ranked > li.{kind} a").all_inner_texts()
+            assert set(marked) == keys & {key for *_, key in wanted}, kind
+    told_missing = page.locator("#detail .merged").inner_text()
+    assert told_missing.count("Expected, not returned now: ") == 1
+
+
+def test_the_text_of_a_source_is_one_press_away(files: Files, tab: Open) -> None:
+    page = tab()
+    page.goto(f"{files['comparison']}#q-5")
+    line = page.locator("ol.ranked > li.expected").first
+    body = line.locator("details .answer")
+    assert not body.is_visible()
+    line.locator("summary").click()
+    assert body.is_visible()
+    assert body.inner_text().startswith("Fares: what the handbook says")
+    link = line.locator("a").first
+    assert link.get_attribute("href") == "https://docs.example/fares"
+    assert (link.get_attribute("target"), link.get_attribute("rel")) == ("_blank", "noopener noreferrer")
+
+
+@BOTH
+def test_on_paper_stand_the_regressions_and_no_controls(files: Files, tab: Open, name: str) -> None:
+    page = tab()
+    page.goto(files[name])
+    paper = page.pdf()
+    assert paper.startswith(b"%PDF")
+    page.emulate_media(media="print")
+    for control in ("#filters", "#list", "#detail"):
+        assert not page.locator(control).is_visible(), control
+    told = page.locator("#print article")
+    groups = {"flip", "lost", "drop"} if name == "comparison" else {"error", "fail"}
+    assert told.count() == sum(each["group"] in groups for each in data_of(page)["questions"])
+    assert told.first.is_visible()
+    assert page.locator("#print h2").first.inner_text() == data_of(page)["questions"][0]["q"]
+
+
+@BOTH
+def test_without_a_script_the_verdict_and_the_first_failures_are_readable(files: Files, tab: Open, name: str) -> None:
+    page = tab(java_script_enabled=False)
+    page.goto(files[name])
+    told = page.locator("body").inner_text()
+    wanted = FLIPPED if name == "run" else [each.question for each in files.made.flips]
+    assert all(key in told for key in wanted)
+    assert page.locator("h1").is_visible()
+    assert not page.locator("#filters").is_visible()
+    if name == "comparison":
+        for words in ("Yes, in part within 14 days", "Metrics of both runs", "handbook of spring"):
+            assert words in told or page.get_by_label(words).is_visible(), words
+
+
+@BOTH
+@pytest.mark.parametrize("width", [640, 320])
+def test_enlarged_nothing_stands_out(files: Files, tab: Open, name: str, width: int) -> None:
+    page = tab(viewport={"width": width, "height": 512})
+    page.goto(files[name])
+    assert sideways(page) <= 0
+    assert page.locator(".row").first.is_visible()
+
+
+@pytest.mark.parametrize(("wish", "scroll"), [("reduce", "auto"), ("no-preference", "smooth")])
+def test_who_wants_no_motion_sees_none(files: Files, tab: Open, wish: str, scroll: str) -> None:
+    page = tab(reduced_motion=wish)
+    page.goto(files["comparison"])
+    assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == scroll
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+@pytest.mark.parametrize(("name", "look"), audits("comparison", "run"))
+def test_everybody_can_read_it(files: Files, tab: Open, name: str, look: str) -> None:
+    """axe-core finds nothing against WCAG 2.2 A and AA, contrast included, in light and dark, wide and narrow."""
+    page = tab(look)
+    for place in ("", "#q-5", "#documents", "#metrics", "#runs") if name == "comparison" else ("", "#q-5"):
+        page.goto(f"{files[name]}{place}")
+        for each in page.locator("ol.ranked summary:visible, #filters summary:visible").all()[:1]:
+            each.click()
+        assert audit(page) == [], place
+
+
+@BOTH
+def test_no_table_of_a_report_scrolls_sideways(files: Files, tab: Open, name: str) -> None:
+    page = tab()
+    for tab_name in ("", "#q-5", "#documents", "#metrics", "#runs") if name == "comparison" else ("", "#q-5"):
+        page.goto(files[name] + tab_name)
+        for width in widths(page):
+            assert page.evaluate(SCROLLING) == [], (tab_name, width)
+            assert width > 700 or page.evaluate(SMALL) == [], (tab_name, width)
+            assert sideways(page) <= 0, (tab_name, width)
+
+
+def test_a_table_that_does_not_fit_becomes_cards(files: Files, tab: Open) -> None:
+    page = tab("phone")
+    page.goto(f"{files['comparison']}#metrics")
+    row = page.locator(".metrics tbody tr", has_text="Recall@4").first
+    before = "(cell) => getComputedStyle(cell, '::before').content"
+    names = row.locator("td").evaluate_all(f"cells => cells.map({before})")
+    assert names[:3] == ['"Before"', '"Now"', '"Change"']
+    assert audit(page) == []
+    page.set_viewport_size({"width": 1400, "height": 900})
+    until(page, "document.querySelectorAll('.metrics')[0].classList.contains('is-stacked') === false")
+    assert row.locator("td").first.evaluate(before) == "none"
