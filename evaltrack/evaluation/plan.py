@@ -429,13 +429,19 @@ def planned(
         if written.is_file() and written.suffix != ".json":  # it may be the code of a target, or a database
             raise UsageError(f"`evaluation_json={written}`: exists and is not a .json file; name another file")
     check_measurable(golden, settings, judge_names(settings.judge))
+    if not settings.scores:  # own scores add metrics: then it is checked when they are open
+        parse_criteria(settings.require, _metrics_of_criteria())
     with ExitStack() as resources:
         opened_target, name = named_target(target, golden, settings, store_uri)
         opened = open_with(opened_target, settings, resources, functions, store_uri)
-        criteria = parse_criteria(settings.require, metric_table(opened.declared).metrics | {"combined_score_best"})
+        criteria = parse_criteria(settings.require, _metrics_of_criteria(opened.declared))
         signature = signature_of(golden, name, opened, settings)
         command = Command(golden_path, name, settings, str(Path.cwd()))
         yield Plan(**vars(opened), command=command, golden=golden, criteria=criteria, signature=signature)
+
+
+def _metrics_of_criteria(declared: tuple[OwnScore, ...] = ()) -> frozenset[str]:
+    return metric_table(declared).metrics | {"combined_score_best"}
 
 
 LONGEST_SIGNATURE = 7900
