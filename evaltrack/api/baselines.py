@@ -28,7 +28,7 @@ def set_baseline(
     Args:
         run: The run's id, the beginning of it, or the run's name. The name or file of a golden set takes the newest
             finished run of that set, None the newest finished run of the experiment.
-        reason: The reason, recorded with author and time.
+        reason: Why; stored with the author and the time.
         force: Accept a run that is not FINISHED or not fully measured.
         experiment: MLflow experiment by name; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.

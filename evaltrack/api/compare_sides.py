@@ -174,7 +174,7 @@ def side_of_file(path: Path) -> Side:
     except ValidationError as error:
         raise UsageError(f"{path}: is damaged or of another version: {value_problem(error)}; save it again") from None
     except RecursionError:
-        raise UsageError(f"{path}: is damaged: it is nested too deep") from None
+        raise UsageError(f"{path}: is damaged: it is nested too deeply") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as error:
         raise UsageError(f"{path}: is damaged or of another version: {type(error).__name__}: {error}") from None
 

@@ -17,7 +17,7 @@ from evaltrack.tracking.baselines import get_baseline as stored_baseline
 from evaltrack.tracking.store import choose_experiment, connect
 
 GOLDEN = "travel.jsonl"
-BEFORE, AFTER = "pages cut by headings", "pages cut into 120 words"
+BEFORE, AFTER = "chunks by heading", "chunks of 120 words"
 CHANGE = "chunk=words:120"
 """The change: means hardly move, but single questions break."""
 

@@ -28,9 +28,9 @@ COMMANDS = {
     "init": ("evaltrack.cli.init:init", "Start a project: settings, a golden set, a target and a CI file."),
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
     "resume": ("evaltrack.cli.run:resume", "Resume an interrupted evaluation."),
-    "sweep": ("evaltrack.cli.sweep:sweep", "Evaluate targets × settings × k, and rank them in one table."),
+    "sweep": ("evaltrack.cli.sweep:sweep", "Evaluate every combination of targets, settings and k, and rank them."),
     "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
-    "report": ("evaltrack.cli.report:report", "Write the page of a run, or of its comparison with a baseline."),
+    "report": ("evaltrack.cli.report:report", "Write the page of a run, or of several runs, as HTML."),
     "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
     "judge": ("evaltrack.cli.judge:judge", "Replay a judge, compare it with people, accept a failed question."),
     "rubric": ("evaltrack.cli.rubric:rubric", "Show the reasoning rubric: anchors, coupling, tiers, gates and aims."),
@@ -98,10 +98,10 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, config: str) -> None:
-    """Evaluations of RAG retrievers, agents and LLM reasoning as MLflow runs.
+    """Evaluate RAG retrievers, agents and LLM reasoning as MLflow runs.
 
-    Every option and setting can also be set as EVALTRACK_<COMMAND>_<NAME>, or in evaltrack.toml or pyproject.toml,
-    or in the settings file that --config or EVALTRACK_CONFIG names.
+    Set an option with the environment variable EVALTRACK_<COMMAND>_<NAME>, or in evaltrack.toml or pyproject.toml. Use
+    --config or EVALTRACK_CONFIG to read another settings file.
     """
     from evaltrack.cli.options import check_environment, defaults_of
     from evaltrack.evaluation.settings_sources import read_settings, table_place

@@ -23,11 +23,13 @@ def baseline() -> None:
 
 @baseline.command("set")
 @click.argument("run", default="", metavar="[RUN|GOLDEN]", callback=no_empty_name)
-@click.option("--reason", default="", help="The reason, recorded with author and time.")
+@click.option("--reason", default="", help="Why; stored with the author and the time.")
 @click.option("--force", is_flag=True, help="Accept a run that is not FINISHED or not fully measured.")
 @EXPERIMENT
 def set_(run: str, reason: str, force: bool, experiment: str) -> None:
-    """Make RUN, or the newest finished run (of GOLDEN), the baseline of its golden set in its experiment.
+    """Make a run the baseline of its golden set: RUN, or the newest finished run (of GOLDEN).
+
+    Each experiment has its own baselines.
 
     \b
     Examples:

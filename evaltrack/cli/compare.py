@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from evaltrack.compare.comparison import Comparison
 
 
-BASELINE_HELP = "Run to use as the baseline.  [default: `evaltrack baseline set`]"
+BASELINE_HELP = "Run to use as the baseline.  [default: the run that `evaltrack baseline set` chose]"
 
-SAVED_HELP = "Saved `evaltrack run --output json` to use as the baseline."
+SAVED_HELP = "File saved with `evaltrack run --output json`, to use as the baseline."
 EXPERIMENT_HELP = "MLflow experiment of the newest run.  [default: MLflow's own, else that of --baseline-run]"
 LOG_HELP = "Record the comparison on the candidate's run.  [default: yes]"
 ALL_HELP = "Show each rule, metric, domain and changed question in the terminal."
@@ -60,8 +60,8 @@ def compare(
       evaltrack compare                             newest run against the baseline of its golden set
       evaltrack compare golden/travel.jsonl         newest run of this golden set
       evaltrack compare golden/*.jsonl -o all.html  newest run of each of these, in one table
-      evaltrack compare --baseline-run 4488541a     against a certain run
-      evaltrack compare --baseline baseline.json    against a saved `evaltrack run --output json`
+      evaltrack compare --baseline-run 4488541a     against a specific run
+      evaltrack compare --baseline baseline.json    against a saved result
       evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
       evaltrack compare --max-reruns 50             at most 50 calls, to tell broken from flaky
       evaltrack compare --gate seed                 each question that broke counts; nothing is rerun
@@ -70,10 +70,11 @@ def compare(
     With several golden sets the newest run of each is compared with its baseline, in one table. The exit code is 1 if
     any regressed, else 3 if any is unknown, else 0.
 
-    Exits 0 if nothing got worse, 1 on a regression, 3 if the result is unknown. By default a regression is: recall
-    drops by more than 5 %; MRR, the judge's score, the reasoning score or the share of negatives passed by more than 10
-    %; false abstentions or hard fails rise by more than 10 points; or any question goes from pass to fail. These
-    questions are rerun if the run's target is on this machine; one that passes a rerun is flaky and does not count.
+    Exits 0 if nothing got worse, 1 on a regression, 3 if the result is unknown. A regression is one of these, by
+    default: recall drops by more than 5 %; MRR, the judge's score, the reasoning score or the share of negatives passed
+    drops by more than 10 %; false abstentions or hard fails rise by more than 10 points; or a question goes from pass
+    to fail. Such a question is rerun if this machine made the run and can call its target again. A question that passes
+    a rerun is flaky and does not count.
     """
     from evaltrack.api.compare_runs import compare_runs, compare_sets
     from evaltrack.golden.reader import golden_name

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from evaltrack.records import Question
 
 CORPUS_HELP = (
-    "Folder of the pages, or bm25:DIR with its settings.  [default: that of golden.lint in the settings file, else "
-    "corpus/NAME next to the file, else that of the settings' bm25: target]"
+    "Folder of the pages, or bm25:DIR with its settings.  [default: `corpus` under golden.lint in the settings file; "
+    "else corpus/NAME next to FILE; else the folder of the bm25: target in the settings file]"
 )
 CORPUS, FILE = click.option("--corpus", default=None, help=CORPUS_HELP), click.argument("file", type=click.Path())
 OUTPUT = output_option()
@@ -105,14 +105,16 @@ SHOWN_TEXT = 300
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @OUTPUT
 def anchor(file: str, corpus: str | None, dry_run: bool, output: str) -> None:
-    """Add quotations to the questions of FILE that expect chunks by id, so that they survive another chunking.
+    """Add quotations to the questions in FILE that expect chunk ids.
+
+    The questions then stay valid when pages are chunked differently.
 
     \b
     Examples:
       evaltrack golden anchor golden/travel.jsonl --dry-run
       evaltrack golden anchor mine.jsonl --corpus 'bm25:docs?chunk=words:200'
 
-    Check the quotations afterwards: each should be the words that answer. Doubtful ones are marked.
+    Then check the quotations: each must contain the answer. Doubtful ones are marked.
     """
     from evaltrack.api.golden_sets import anchor_golden
     from evaltrack.report.escaping import one_line
@@ -321,6 +323,7 @@ FORMAT_NAMES = (
     *("llamaindex", "autorag", "phoenix", "langfuse", "inspect", "mlflow"),
 )
 FORMAT = click.Choice(["auto", *FORMAT_NAMES])
+PASSAGES_HELP = "Where to look up the expected sources: a folder of pages, or a .jsonl or .parquet file of passages."
 
 
 @golden.command("import")
@@ -331,16 +334,18 @@ FORMAT = click.Choice(["auto", *FORMAT_NAMES])
 @click.option("-o", "--output-file", required=True, type=click.Path(), help="The golden set to write, a .jsonl.")
 @click.option("--map", "fields", multiple=True, help="Column or JMESPath that holds a field: FIELD=PATH; repeatable.")
 @click.option("--separator", default=";", show_default=True, help="Separator of ids in one cell.")
-@click.option("--encoding", default="", help="Encoding of text files.  [default: UTF-8, or by their byte order mark]")
-@click.option("--corpus", default="", help="Folder of pages, or .jsonl or .parquet of passages, that questions expect.")
-@click.option("--domain", default="", help="Domain of the questions that have none.")
-@click.option("--id-prefix", default="", help="Prefix of each id.")
+@click.option(
+    "--encoding", default="", help="Encoding of text files.  [default: UTF-8, or the byte order mark decides]"
+)
+@click.option("--corpus", default="", help=PASSAGES_HELP)
+@click.option("--domain", default="", help="Domain for questions without one.")
+@click.option("--id-prefix", default="", help="Prefix to add to each id.")
 @click.option("--force", is_flag=True, help="Replace an existing golden set.")
 @OUTPUT
 def import_command(
     files: tuple[str, ...], form: str, output_file: str, corpus: str, force: bool, output: str, **options: Any
 ) -> None:
-    """Convert FILES of another tool to a golden set; unknown columns go to `metadata`.
+    """Convert files from another tool into a golden set; unknown columns go to `metadata`.
 
     \b
     Examples:
@@ -348,10 +353,10 @@ def import_command(
       evaltrack golden import datasets/scifact -o scifact.jsonl             BEIR: the folder
       evaltrack golden import promptfooconfig.yaml -o mine.jsonl
       evaltrack golden import testset.csv --from ragas --corpus docs -o mine.jsonl
-      evaltrack golden import traces:production -o asked.jsonl              questions to an application, from MLflow
+      evaltrack golden import traces:production -o asked.jsonl              questions users asked your app, in MLflow
       evaltrack golden import questions.xlsx -o mine.jsonl --map question=Query --map expected_chunks=doc_ids
       evaltrack golden import asked.json -o mine.jsonl --map "expected_sources=sources[].filename"
-      evaltrack golden import dataset:travel -o travel.jsonl                a dataset of MLflow
+      evaltrack golden import dataset:travel -o travel.jsonl                an MLflow dataset
 
     Exits 2 if any line is not a valid question; all bad lines are listed, and nothing is written.
     """

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
-@click.option("--corpus", default=None, help="Folder of your pages, in FOLDER.  [default: docs/ or a similar folder]")
-@click.option("-t", "--target", default="", help="Your app, as `evaltrack run -t` takes it.  [default: none yet]")
+@click.option(
+    "--corpus", default=None, help="Folder with your pages, relative to FOLDER.  [default: docs/ or a similar folder]"
+)
+@click.option(
+    "-t", "--target", default="", help="Your app, in the form that `evaltrack run -t` accepts.  [default: none yet]"
+)
 @click.option("--golden", default=None, help="An existing golden set.  [default: the only one in golden/]")
 @click.option(
     "--ci", default="none", type=click.Choice(["github", "gitlab", "jenkins", "none"]), help="CI file to write."
@@ -25,13 +29,13 @@ def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: 
 
     \b
     Examples:
-      evaltrack init                                          uses what it finds: docs/, golden/
+      evaltrack init                                          uses docs/ and golden/ if they exist
       evaltrack init --corpus handbook --ci github
       evaltrack init -t http://127.0.0.1:8000/ask             your own server
       evaltrack init -t python:app.rag:ask                    your own function
 
-    Without pages and a golden set it writes a sample that runs at once. Existing files are kept unless --force is
-    given.
+    If FOLDER has no pages and no golden set, init writes a sample that you can run straight away. Existing files are
+    kept unless --force is given.
     """
     from evaltrack.api.init_project import init_project
 

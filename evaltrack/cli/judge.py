@@ -57,12 +57,10 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
 @click.option(
     "--tolerance",
     type=float,
-    help="Difference up to which they agree, as a share of each scale: 0.05 is 5 of 100 points.  "
-    "[default: 0.05 of the reasoning score, 0.1 of other grades]",
+    help="Largest difference that counts as agreement, as a fraction of the scale: 0.05 is 5 points on a 100-point "
+    "scale.  [default: 0.05 for the reasoning score, 0.1 for other grades]",
 )
-@click.option(
-    "--share", default=1.0, show_default=True, help="Share of responses that must be within the tolerance to agree."
-)
+@click.option("--share", default=1.0, show_default=True, help="Share of responses that must lie within the tolerance.")
 @OUTPUT
 def agree(
     run: str, labels: str | None, other_run: str | None, tolerance: float | None, share: float, output: str
@@ -75,7 +73,7 @@ def agree(
       evaltrack judge agree 4488541a... --run 77ab12cd...
       evaltrack judge agree 4488541a... --labels people.jsonl --tolerance 0.05 --share 0.9
 
-    Reports whether they agree within a tolerance, and how well. Exits 0 in both cases.
+    Reports whether the two judges agree within the tolerance, and how closely. Exits 0 either way.
     """
     from rich.console import Console
 

@@ -92,7 +92,7 @@ def settings_options(record: type[Config], *names: str) -> Callable[[Any], Any]:
     """
     frequent = names or [name for name, field in record.model_fields.items() if traits(field).option]
     seldom = [name for name in record.model_fields if name not in frequent]
-    text = f"Any setting; repeatable. Those without an option: {', '.join(seldom)}."
+    text = f"Any setting; repeatable. Settings without an option of their own: {', '.join(seldom)}."
 
     def decorate(function: Any) -> Any:
         @wraps(function)

@@ -21,12 +21,12 @@ def report(runs: tuple[str, ...], experiment: str, output_file: str) -> None:
     \b
     Examples:
       evaltrack report -o report.html                                newest run
-      evaltrack report 4488541a -o report.html                       a certain run
-      evaltrack report 5b0f2c31 -o report.html                       all golden sets, or configurations, of a parent run
+      evaltrack report 4488541a -o report.html                       a specific run
+      evaltrack report 5b0f2c31 -o report.html                       all child runs of a parent run
       evaltrack report monday tuesday 9d02c7f1 -o report.html        several runs, compared
 
-    For several runs, or the parent run of several golden sets or a sweep, the page is a table, and the pages of the
-    runs are in a folder next to it. Runs of one golden set are compared question by question.
+    If you name several runs, or the parent run of several golden sets or of a sweep, the page is a table. The page of
+    each run is in a folder next to it. Runs of one golden set are compared question by question.
 
     The pages work offline, and `run` logs the same page as an artifact. `evaltrack compare -o drift.html` writes the
     page of a comparison.

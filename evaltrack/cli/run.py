@@ -24,7 +24,7 @@ from evaltrack.evaluation.settings import EvaluationConfig
 if TYPE_CHECKING:
     from evaltrack.evaluation.result import RunResult
 
-RESUME_HELP = "Resume an interrupted run: its id, or auto for the last one."
+RESUME_HELP = "Resume an interrupted run: its id, or auto (the last one, else a new run)."
 COVERAGE_HELP = "Exit 3 if a smaller share of questions was answered without an error."
 WORST_FIRST = (EXIT_MISSED, EXIT_INCONCLUSIVE, 0)
 """Exit codes, the worst first. Several runs exit with the worst of their codes."""
@@ -43,7 +43,7 @@ EXECUTION, RESULT = in_group("Execution"), in_group("Result")
 @click.option("--retry-errors", is_flag=True, help="With --resume: rerun questions that ended in errors.", **EXECUTION)
 @click.option("--min-coverage", default=0.0, type=click.FloatRange(0, 1), help=COVERAGE_HELP, **RESULT)
 @output_option(default="auto")
-@click.option("--demo", is_flag=True, help="Evaluate the bundled showcase before and after a change.")
+@click.option("--demo", is_flag=True, help="Evaluate a bundled golden set before and after a change to its chunking.")
 def run(
     paths: tuple[str, ...], *, settings: dict[str, Any], demo: bool, min_coverage: float, output: str, **resuming: Any
 ) -> int:
@@ -51,21 +51,22 @@ def run(
 
     \b
     Examples:
-      evaltrack run --demo                                    a first look, without files of your own
+      evaltrack run --demo                                    a first look; needs no files
       evaltrack run golden/travel.jsonl                       BM25 over the corpus next to it
       evaltrack run golden/travel.jsonl -k 3 -t bm25:docs     over your own pages
-      evaltrack run golden/travel.jsonl -t python:app.rag:ask             your own function
-      evaltrack run golden/travel.jsonl -t recorded:answers.jsonl         responses gathered earlier
+      evaltrack run golden/travel.jsonl -t python:app.rag:ask       your own function
+      evaltrack run golden/travel.jsonl -t recorded:answers.jsonl   responses you recorded earlier
       evaltrack run golden/travel.jsonl --judge openai --require minimum
       evaltrack run golden/travel.jsonl --set call_timeout=30 --set alpha=1
-      evaltrack run golden/*.jsonl --sample 20                several sets, 20 questions of each
-      evaltrack run golden/travel.jsonl > baseline.json       saved, for compare --baseline
+      evaltrack run golden/*.jsonl --sample 20                20 questions from each set
+      evaltrack run golden/travel.jsonl > baseline.json       save the result for compare --baseline
 
-    With several sets each is a run below a parent run; all are checked first. If stdout is a file, the result is
-    written as JSON: `evaltrack run > baseline.json` saves a baseline.
+    With several golden sets, each one becomes a child run of one parent run. All sets are checked first. If stdout
+    is a file, the result is written as JSON.
 
-    Exits 0 when the evaluation is complete, whatever its scores, unless --require asks for more. `evaltrack compare` is
-    the gate. With several sets the exit code is 1 if any run exits with 1, else 3 if any exits with 3, else 0.
+    Exits 0 if the evaluation completes, whatever the scores; 1 if a --require bound is missed; 3 if nothing was
+    measured or --min-coverage is not reached. `evaltrack compare` is the gate. With several sets the exit code is 1 if
+    any run exits with 1, else 3 if any exits with 3, else 0.
     """
     from evaltrack.api.run_eval import run_eval
 
@@ -164,7 +165,7 @@ def run_showcase(settings: dict[str, Any], output: str) -> int:
     print_result(after, output)
     experiment = settings_of(EvaluationConfig, settings).experiment
     place = f" --experiment {quoted(experiment)}" if experiment else ""
-    click.echo(f"\nWhat the change broke:  evaltrack compare{place}", err=True)
+    click.echo(f"\nSee what the change broke: evaltrack compare{place}", err=True)
     return end_of(after)
 
 

@@ -23,10 +23,10 @@ RESUME_HELP = "Resume the interrupted sweep of this parent run."
 @click.command(cls=GroupedCommand)
 @click.argument("file", type=click.Path())
 @click.option("--dry-run", is_flag=True, help=DRY_HELP, **in_group("What is evaluated"))
-@click.option("--resume", default="", help=RESUME_HELP, **in_group("Going on"))
+@click.option("--resume", default="", help=RESUME_HELP, **in_group("Resuming"))
 @output_option(default="auto")
 def sweep(file: str, dry_run: bool, resume: str, output: str) -> int:
-    """Evaluate targets × settings × k of FILE (.yaml, .json, .toml) on a golden set, and rank them in one table.
+    """Evaluate every combination of the targets, settings and k in FILE on a golden set, and rank them in one table.
 
     \b
     Examples:
@@ -34,7 +34,7 @@ def sweep(file: str, dry_run: bool, resume: str, output: str) -> int:
       evaltrack sweep sweep.yaml                   evaluates all of them, and prints the leaderboard
       evaltrack sweep sweep.yaml --resume 4488541a   resumes an interrupted one
       evaltrack sweep sweep.yaml --output json > leaderboard.json
-      evaltrack schema sweep > sweep.schema.json      the fields of the file, for an editor
+      evaltrack schema sweep > sweep.schema.json      the JSON Schema of the file, for your editor
 
     \b
     A file:
@@ -43,8 +43,8 @@ def sweep(file: str, dry_run: bool, resume: str, output: str) -> int:
       k: [3, 5]
       settings: {judge: none, target_options: {floor: [0, 2]}}
 
-    Each configuration is one MLflow run below a parent run with the leaderboard. --resume skips finished runs. Exits 0
-    if every run is finished, 3 if one measured nothing.
+    FILE is .yaml, .json or .toml. Each configuration becomes a child run. The parent run holds the leaderboard.
+    --resume skips finished runs. Exits 0 if every run is finished, 3 if one measured nothing.
     """
     file = from_caller(file)
     if dry_run:

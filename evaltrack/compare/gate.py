@@ -136,31 +136,39 @@ class ComparisonConfig(Config):
     )
     max_drop: Texts = _gate(
         (),
-        "Allowed drop of a metric (rise, where lower is better): METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.",
+        "How far a metric may drop (or rise, if lower is better): METRIC=5% of the baseline's value, METRIC=0.05 in"
+        " absolute terms, METRIC=off, DOMAIN:METRIC=5%.",
         option="--max-drop",
     )
     allow_flips: int = _gate(0, "Questions that may go from pass to fail.", option="--allow-flips", ge=0)
     max_reruns: int | None = _gate(
         None,
-        "Most calls to rerun questions that broke; 0: rerun nothing.  [default: as many as the run made]",
+        "Maximum number of target calls for reruns; 0 turns reruns off.  [default: as many calls as the run made]",
         option="--max-reruns",
         ge=0,
     )
     min_coverage: float | None = _gate(
         None,
-        "Share of questions that must be compared.  [default: none may be lost, a tenth edited or removed]",
+        "Smallest share of questions that both runs must have measured.  [default: no question may be lost; at most"
+        " 10 % may be edited or removed]",
         option="--min-coverage",
         ge=0,
         le=1,
     )
-    allow_partial: bool = _gate(False, "Let runs of a part of the golden set pass.", option="--allow-partial")
+    allow_partial: bool = _gate(
+        False, "Accept runs that asked only part of the golden set (--filter, --sample).", option="--allow-partial"
+    )
     gate: GateKind = _gate(
         "auto",
-        "auto: each question that broke counts, unless reruns show that it is flaky; seed: each counts, without"
-        " reruns; evidence: an exact test must show the loss, without reruns.",
+        "auto: each question that broke counts, unless reruns show that it is flaky; seed: each counts;"
+        " nothing is rerun; evidence: a loss counts only if an exact test finds it significant; nothing is rerun.",
         option="--gate",
     )
-    ignore: Parts = _gate((), "Part that may differ, such as judge; affected metrics are left out.", option="--ignore")
+    ignore: Parts = _gate(
+        (),
+        "Setting that may differ between the runs, such as judge; metrics that depend on it are not compared.",
+        option="--ignore",
+    )
 
     def rules_by_form(self) -> Gate:
         """Return the rules before the runs are known: any name may be a user-defined score.

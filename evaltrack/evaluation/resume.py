@@ -19,8 +19,9 @@ from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.run import CODE, CORPUS, last_state
 from evaltrack.system.files import NotPrivateError, check_owner, state_folder
-from evaltrack.tracking.reader import find_journaled, is_there, journal_tag, resolve_run
-from evaltrack.tracking.store import Store
+from evaltrack.tracking.reader import find_journaled, is_there, resolve_run
+from evaltrack.tracking.runs import JOURNAL_TAG
+from evaltrack.tracking.store import Store, find_run
 
 AUTO = "auto"
 KEPT_DAYS = 30
@@ -97,7 +98,8 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
     passed_over: list[str] = []
     unfinished = next((journal for journal in journals(passed_over) if _same(journal[1], now)), None)
     if unfinished is None:
-        return Choice(new_journal(), hint="; ".join(passed_over) or None)
+        nothing = "--resume auto: this command has no interrupted run, so this is a new run" if resume else None
+        return Choice(new_journal(), hint="; ".join(passed_over) or nothing)
     path, run_id = unfinished[0], unfinished[1].get("run_id") or find_journaled(store, unfinished[0].stem)
     if run_id and not is_there(store, run_id):
         return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
@@ -155,10 +157,13 @@ def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
     for path, stored in journals():
         if stored.get("run_id") == run_id:
             return path, stored
-    tagged = journal_named(journal_tag(store, run_id) or "")
+    run = find_run(store, run_id)
+    tagged = journal_named(run.data.tags.get(JOURNAL_TAG) or "")
     if tagged is not None and tagged.is_file() and (stored := read_command(tagged)) and not stored.get("run_id"):
         return tagged, stored  # it was killed before its run id was stored; a tag alone does not decide
-    raise UsageError(f"run {run_id}: no journal in {state_folder()}; it is finished, or ran on another machine")
+    elsewhere = f"it ran on another machine (no journal in {state_folder()})"
+    why = "it is finished" if run.info.status == "FINISHED" else elsewhere
+    raise UsageError(f"run {run_id} cannot be resumed: {why}")
 
 
 def _same(stored: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -124,7 +124,7 @@ class EvaluationConfig(Config):
         shapes=False,
     )
     target_options: Table = _input(
-        {}, "A setting of the target: KEY=VALUE; repeatable.", option="--target-option", logged="never"
+        {}, "Option for the target, as KEY=VALUE; repeatable.", option="--target-option", logged="never"
     )
     target_error: OptionalText = _input(
         "", "JMESPath of the error message in a response.  [default: error]", logged="chosen"
@@ -140,7 +140,7 @@ class EvaluationConfig(Config):
     )
     only_failed: OptionalText = _input(
         "",
-        "Ask only the questions that did not pass in this run (id or name).",
+        "Ask only the questions that failed in an earlier run, given by id or name.",
         option="--only-failed",
         logged="chosen",
     )
@@ -150,15 +150,15 @@ class EvaluationConfig(Config):
     )
     judge: Texts = _judging(
         ("none",),
-        "none, openai (gpt-4o-mini), openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
+        "none, openai (gpt-4o-mini), openai:MODEL, recorded:FILE or package.module:function; repeat for a panel.",
         option="--judge",
         shapes=False,
     )
     scores: Texts = _judging(
         (),
-        "A score of your own: package.module:function, exact_match, token_f1, contains, citation_precision,"
-        " citation_recall, context_precision, faithfulness, tool_order, tool_arguments, cost, regex:PATTERN,"
-        " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
+        "Additional score: a built-in one (exact_match, token_f1, contains, citation_precision, citation_recall,"
+        " context_precision, faithfulness, tool_order, tool_arguments, cost, regex:PATTERN, json_schema:FILE),"
+        " mlflow:SCORER, or your own as package.module:function; NAME=SCORE names it; repeatable.",
         option="--score",
         logged="chosen",
     )
@@ -175,12 +175,13 @@ class EvaluationConfig(Config):
     pass_threshold: float = _judging(
         PASS_THRESHOLD, "Lowest judge score that passes.", option="--pass-threshold", ge=0, le=1
     )
-    judge_timeout: float = _judging(JUDGE_TIMEOUT, "Seconds for the judges, for each question.", shapes=False, gt=0)
+    judge_timeout: float = _judging(JUDGE_TIMEOUT, "Seconds the judges may take per question.", shapes=False, gt=0)
     call_timeout: float = _judging(CALL_SECONDS, "Seconds for one call of a judge's model.", shapes=False, gt=0)
     verdict_cache: bool = _judging(True, "Reuse verdicts of earlier runs.", shapes=False)
     require: str = _result(
         "",
-        "Exit 1 if missed: minimum, target, good, functional, or bounds like 'recall_at_k>=0.8,mrr>0.7'.",
+        "Exit 1 if the metrics miss these bounds: minimum, target, good, functional, or your own, such as"
+        " 'recall_at_k>=0.8,mrr>0.7'.",
         option="--require",
         logged="chosen",
     )
@@ -192,7 +193,7 @@ class EvaluationConfig(Config):
         CONCURRENCY, "Questions in flight at once.", option="--concurrency", logged="always", ge=1, le=MAX_CONCURRENCY
     )
     timeout: float = _execution(
-        TIMEOUT, "Seconds for the target, for each question.", option="--timeout", logged="always", gt=0
+        TIMEOUT, "Seconds the target may take per question.", option="--timeout", logged="always", gt=0
     )
     workers: int = _execution(
         1,
@@ -215,18 +216,18 @@ class EvaluationConfig(Config):
         le=MAX_ENGINE_WORKERS,
     )
     experiment: OptionalText = _mlflow(
-        "", "MLflow experiment; created if it does not exist.  [default: MLflow's own]", option="--experiment"
+        "", "MLflow experiment; created if needed.  [default: MLflow's own]", option="--experiment"
     )
     run_name: OptionalText = _mlflow(
         "", "Name of the MLflow run.  [default: golden set, target, k and params]", option="--run-name"
     )
     param: Table = _mlflow(
         {},
-        "A param of your own, such as chunk_size=600; `compare` shows it; repeatable.",
+        "Your own MLflow param, such as chunk_size=600; `compare` shows it; repeatable.",
         option="--param",
         shapes=True,
     )
-    tag: Table = _mlflow({}, "A tag for the run: NAME=VALUE; repeatable.", option="--tag")
+    tag: Table = _mlflow({}, "Tag for the run, as NAME=VALUE; repeatable.", option="--tag")
     note: OptionalText = _mlflow("", "First text of the run's description in MLflow.")
     traces: TraceChoice = _mlflow(
         "auto",

@@ -138,7 +138,7 @@ def parsed_toml(path: Path, content: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
     except RecursionError:
-        raise UsageError(f"{path}: cannot be read as TOML: it is nested too deep") from None
+        raise UsageError(f"{path}: cannot be read as TOML: it is nested too deeply") from None
 
 
 def _content(path: Path, *, trusted: bool = False) -> bytes:

@@ -153,5 +153,5 @@ def cure(field: FieldInfo) -> str:
         return f"{number} from {bounds[Ge].ge:g} to {bounds[Le].le:.15g}"
     if Ge in bounds:
         return f"{number} of at least {bounds[Ge].ge:g}"
-    kinds = {str: "a text", bool: "true or false", Mapping: "NAME=VALUE"}
+    kinds = {str: "a string", bool: "true or false", Mapping: "NAME=VALUE"}
     return kinds.get(get_origin(field.annotation) or field.annotation, "texts")  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from evaltrack.records.base import as_key
 from evaltrack.records.json_text import kind_of
 
 EXPECTED = {
-    "string_type": "a text",
+    "string_type": "a string",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "int_type": "a whole number",
@@ -85,7 +85,7 @@ def _what(kind: str, context: dict[str, Any], value: object, verb: str) -> str:
 def id_words(value: object) -> str:
     """Return the message on a value that is no id of a question."""
     what = f"`{value!r}`, a decimal" if isinstance(value, float) else "empty" if value == "" else kind_of(value)
-    return f"`id` is {what}; write a whole number or a text"
+    return f"`id` is {what}; write a whole number or a string"
 
 
 def unknown_field(place: str, fields: Sequence[str]) -> str:

@@ -13,28 +13,28 @@ from pydantic_core import from_json, to_json
 from evaltrack.records.base import without_halves
 
 FAULTS = {
-    "EOF while parsing an object": ("it ends inside an object", "close it with `}`"),
-    "EOF while parsing a list": ("it ends inside a list", "close it with `]`"),
-    "EOF while parsing a string": ("it ends inside a text", 'close it with `"`'),
-    "EOF while parsing a value": ("it ends before a value", "write one"),
+    "EOF while parsing an object": ("unclosed object", "close it with `}`"),
+    "EOF while parsing a list": ("unclosed array", "close it with `]`"),
+    "EOF while parsing a string": ("unclosed string", 'close it with `"`'),
+    "EOF while parsing a value": ("a value is missing", "write it"),
     "expected `:`": ("a key has no `:` after it", 'write `"key": value`'),
     "expected `,` or `]`": ("a `,` or `]` is missing", "write it"),
     "expected `,` or `}`": ("a `,` or `}` is missing", "write it"),
-    "expected ident": ("a word is not in quotes", "write texts in double quotes"),
-    "expected value": ("there is no value", "write a text in quotes, a number, true, false or null"),
-    "invalid escape": ("a text holds an unknown escape", "write `\\\\` for a backslash"),
-    "invalid number": ("a number is not written as in JSON", "write it like 12 or 0.5"),
+    "expected ident": ("unquoted word", "write strings in double quotes"),
+    "expected value": ("a value is missing", "write a string in quotes, a number, true, false or null"),
+    "invalid escape": ("unknown escape in a string", "write `\\\\` for a backslash"),
+    "invalid number": ("malformed number", "write it like 12 or 0.5"),
     "number out of range": ("a number is too large", "write a smaller one"),
     "control character (\\u0000-\\u001F) found while parsing a string": (
-        "a text holds a line break or another control character",
+        "line break or another control character in a string",
         "write `\\n` for a line break, `\\t` for a tab",
     ),
     "key must be a string": ("a key is not in double quotes", 'write `"key": value`'),
     "lone leading surrogate in hex escape": ("a `\\u` escape is half of a pair", "write both halves"),
     "unexpected end of hex escape": ("a `\\u` escape is cut off or half of a pair", "write it whole"),
-    "trailing comma": ("a comma before the end", "remove it"),
-    "trailing characters": ("something follows the value", "remove it"),
-    "recursion limit exceeded": ("it is nested too deep", "make it flatter"),
+    "trailing comma": ("extra comma", "remove it"),
+    "trailing characters": ("text after the value", "remove it"),
+    "recursion limit exceeded": ("nested too deeply", "make it flatter"),
 }
 """Messages of the parser in plain words, with their fixes."""
 
@@ -133,12 +133,12 @@ def from_program(raw: bytes, *, allow_inf_nan: bool = True) -> Any:
 
 
 def _words(message: str, *, is_line: bool) -> str:
-    """Return ``is not JSON: a comma before the end at column 12; remove it``; of several lines with the line."""
+    """Return ``invalid JSON: extra comma at column 12; remove it``; of several lines with the line."""
     fault, _, place = message.rpartition(" at line ")
     what, cure = FAULTS.get(fault, (fault, "correct it"))
     here = f"line {place}" if not is_line else place.partition(" ")[2]
     ends_early = is_line and fault.startswith("EOF")
-    return f"is not JSON: {what} at {here}; {cure}{' on the same line' if ends_early else ''}"
+    return f"invalid JSON: {what} at {here}; {cure}{' on the same line' if ends_early else ''}"
 
 
 def no_repeats(text: str | bytes) -> None:

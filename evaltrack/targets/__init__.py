@@ -6,7 +6,7 @@
 | `python:package.module:function` | your own function, sync or async |
 | `models:/NAME@ALIAS`, `runs:/RUN/NAME` | a model that MLflow holds |
 | `traces:EXPERIMENT` | the answers of an application, from its traces in MLflow |
-| `recorded:FILE` | responses gathered earlier: JSON, JSON Lines, a TREC run |
+| `recorded:FILE` | responses you recorded earlier: JSON, JSON Lines, a TREC run |
 | `http://…`, `https://…` | a server that takes a question as JSON |
 | `command:PROGRAM …` | a program, run for each question |
 | `openai:MODEL` | a model asked once, without sources |

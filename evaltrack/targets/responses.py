@@ -75,7 +75,7 @@ def as_response(value: object) -> Response:
         first = error.errors(include_url=False)[0]
         raise InvalidResponseError(finding_words(first, verb="it must be")) from None
     except RecursionError:
-        raise InvalidResponseError("is nested too deep") from None
+        raise InvalidResponseError("is nested too deeply") from None
     return response
 
 

@@ -232,16 +232,6 @@ def quoted(text: str) -> str:
     return f'"{text}"' if "'" in text else f"'{text}'"
 
 
-def journal_tag(store: Store, run_id: str) -> str | None:
-    """Return the name of a run's journal.
-
-    Raises:
-        TrackingError: there is no such run, or it is deleted.
-    """
-    name: str | None = find_run(store, run_id).data.tags.get(JOURNAL_TAG)
-    return name
-
-
 def find_journaled(store: Store, journal: str) -> str | None:
     """Return the id of the run with a journal's name; None if there is none yet, or it is deleted.
 
@@ -389,7 +379,7 @@ def experiment_to_read(store: Store, name: str | None) -> Experiment:
         if experiment is None:
             names = ", ".join(f"`{shown_text(each.name)}`" for each in others[:LISTED])
             more = ", ..." if len(others) > LISTED else ""
-            holds = f"was it renamed? There are {names}{more}" if others else "it holds none"
+            holds = f"existing experiments: {names}{more}" if others else "it holds none"
             raise UsageError(f"there is no MLflow experiment `{shown_text(name)}` in {store.shown}; {holds}")
     return choose_experiment(store, name)
 

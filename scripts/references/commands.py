@@ -71,5 +71,5 @@ def _meaning(option: click.Option, context: click.Context) -> str:
     """The help of an option and its default; some texts say the default themselves."""
     text, _, own = (option.help or "").partition("  [default: ")
     shown = own.partition("]")[0] or option.get_help_extra(context).get("default", "").strip("()")
-    text = text.partition(" Those without an option:")[0]
+    text = text.partition(" Settings without an option of their own:")[0]
     return prose(f"{text} Default: {shown}." if shown else text)

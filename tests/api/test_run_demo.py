@@ -19,8 +19,8 @@ from tests.conftest import REPO, few_questions
 def test_two_commands_show_a_regression(store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["run", "--demo"]) == 0
     shown = capsys.readouterr()
-    assert "Before, pages cut by headings; this run is the baseline:" in shown.out
-    assert "What the change broke:  evaltrack compare\n" in shown.err
+    assert "Before, chunks by heading; this run is the baseline:" in shown.out
+    assert "See what the change broke: evaltrack compare\n" in shown.err
     assert _run(["compare"]) == 1
     assert "Regression: 1 question broke, 0 were fixed." in capsys.readouterr().out
 

@@ -195,7 +195,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(fields: dict[str, str], me
 
 def test_a_set_with_bad_lines_is_left_alone() -> None:
     Path("mine.jsonl").write_text("nope\n")
-    with pytest.raises(GoldenError, match="is not JSON"):
+    with pytest.raises(GoldenError, match="invalid JSON"):
         add_question("mine.jsonl", question="a?")
     with pytest.raises(UsageError, match="a golden set is a"):
         add_question("mine.txt", question="a?")

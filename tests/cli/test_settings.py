@@ -35,7 +35,7 @@ def test_the_help_is_two_screens(
     assert (sections[0], sections[-1], len(set(sections))) == ("Examples", "Options", len(sections))
     options = re.findall(r"^  (?:-\w, )?(-[\w-]+)", text, re.MULTILINE)
     assert len(set(options)) == len(options) <= 26
-    seldom = text.partition("Those without an option: ")[2].partition(".")[0].replace(",", "").split()
+    seldom = text.partition("Settings without an option of their own: ")[2].partition(".")[0].replace(",", "").split()
     for name, field in record.model_fields.items():
         option = traits(field).option.split()
         assert option[-1] in options if option else name in seldom

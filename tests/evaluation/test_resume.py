@@ -276,7 +276,7 @@ def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str
         assert (result.run_id, result.success) == (run_id, True)
         assert said in result.notes
     code, _, err = cli("resume", run_id)
-    assert (code, f"run {run_id}: no journal in " in err) == (2, True)
+    assert (code, f"run {run_id} cannot be resumed: it is finished" in err) == (2, True)
 
 
 def test_it_is_found_by_the_tag_of_its_run(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
@@ -417,7 +417,9 @@ def test_auto_is_of_the_command_that_has_the_settings(broken_off: Project, cli: 
     assert err.startswith("Error: there is no MLflow run `auto` in sqlite:///")
     assert err.endswith(f"; {cure}\n")
     named = broken_off.client.create_run("0", run_name="auto").info.run_id
-    assert cli("resume", "auto")[2].startswith(f"Error: run {named}: no journal in ")
+    assert cli("resume", "auto")[2].startswith(
+        f"Error: run {named} cannot be resumed: it ran on another machine (no journal in "
+    )
 
 
 @pytest.mark.parametrize("tag", [None, "", "../../etc/passwd", "0" * 32, "/etc/passwd", "'"])
@@ -425,7 +427,7 @@ def test_a_run_of_which_nothing_is_kept(tag: str | None, broken_off: Project, cl
     run_id = broken_off.client.create_run("0", tags={} if tag is None else {"evaltrack.journal": tag}).info.run_id
     code, _, err = cli("resume", run_id)
     state = broken_off.folder / "state"
-    said = f"Error: run {run_id}: no journal in {state}; it is finished, or ran on another machine\n"
+    said = f"Error: run {run_id} cannot be resumed: it ran on another machine (no journal in {state})\n"
     assert (code, err) == (2, said)
 
 

@@ -99,7 +99,7 @@ def test_functions_read_the_same_settings_as_commands(store_uri: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("evaltrack.toml", "a = " + "[" * 100_000, "cannot be read as TOML: it is nested too deep"),
+        ("evaltrack.toml", "a = " + "[" * 100_000, "cannot be read as TOML: it is nested too deeply"),
         ("evaltrack.toml", b"[run]\nk = '\xff'", "is not TOML: 'utf-8' codec can't decode"),
         (
             "evaltrack.toml",

@@ -98,16 +98,16 @@ def test_unreadable_file(tmp_path: Path) -> None:
 
 # One bad line
 
-NO_WORD = "is not JSON: a word is not in quotes at column 2; write texts in double quotes"
+NO_WORD = "invalid JSON: unquoted word at column 2; write strings in double quotes"
 
 BAD_LINES = {name: (line, message) for name, line, message in data("bad_golden_lines.json")} | {
     "huge integer": (
         f'{{"id": {"1" * 5000}}}',
-        "is not JSON: a number is too large at column 4309; write a smaller one",
+        "invalid JSON: a number is too large at column 4309; write a smaller one",
     ),
     "deep nesting": (
         '{"id": 1, "question": "a", "metadata": {"x": ' + "[" * 100_000 + "]" * 100_000 + "}}",
-        "is not JSON: it is nested too deep at column 245; make it flatter",
+        "invalid JSON: nested too deeply at column 245; make it flatter",
     ),
 }
 """A name, the line (what is no UTF-8 in it as lone surrogates), and what is wrong with it."""
@@ -121,7 +121,7 @@ def test_bad_line(tmp_path: Path, line: str, message: str) -> None:
     assert problems(path) == [f"2: {message}"]
 
 
-TOO_DEEP = ("[" * 100_000 + "]" * 100_000, "is not JSON: it is nested too deep at column 202; make it flatter")
+TOO_DEEP = ("[" * 100_000 + "]" * 100_000, "invalid JSON: nested too deeply at column 202; make it flatter")
 MANY_TURNS = f'{{"id": 1, "question": "a", "history": [{", ".join([TURN] * 1001)}]}}'
 BAD_SETS = data("golden.json")["bad_sets"] | {
     "too deep": ["set.json", TOO_DEEP[0], [f"1: {TOO_DEEP[1]}"]],
@@ -368,7 +368,7 @@ def test_line_numbers_of_lines_and_arrays_agree(
             outcomes.append(open_golden(path).digest.splitlines())
         except GoldenError as error:
             outcomes.append([problem.removeprefix(str(path)) for problem in error.problems])
-    if not any("is not JSON" in problem for problem in outcomes[0]):  # one such element spoils the whole array
+    if not any("invalid JSON" in problem for problem in outcomes[0]):  # one such element spoils the whole array
         assert outcomes[0] == outcomes[1]
 
 

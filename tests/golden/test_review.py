@@ -214,7 +214,7 @@ def test_a_file_that_an_editor_broke_is_not_written(golden: Path) -> None:
     session = ReviewSession(golden)
     whole = golden.read_bytes()
     golden.write_bytes(whole + b"\n{")
-    with pytest.raises(GoldenError, match=r"travel\.jsonl:5: is not JSON"):
+    with pytest.raises(GoldenError, match=r"travel\.jsonl:5: invalid JSON"):
         session.act("1", MARK)
     assert golden.read_bytes() == whole + b"\n{"
     golden.write_bytes(b'{"id": 2, "question": "Other?"}\n')

@@ -158,7 +158,7 @@ def test_a_bad_line(bad: str, said: str, tmp_path: Path) -> None:
 def test_a_line_that_is_no_json(bad: str | bytes, tmp_path: Path) -> None:
     raw = bad if isinstance(bad, bytes) else bad.encode()
     said = refusal(tmp_path, line(id="first").encode() + b"\n" + raw)
-    assert said.startswith(("FILE:2: is not JSON: ", "FILE:2: is not valid UTF-8 at byte "))
+    assert said.startswith(("FILE:2: invalid JSON: ", "FILE:2: is not valid UTF-8 at byte "))
     assert "; " in said
 
 

@@ -16,13 +16,15 @@ def test_a_key_that_stands_twice_in_one_object_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ['{"a": 1', "[1", '{"a": "b', "", '{"a" 1}', "[1 2]", "nope", '["\\x"]', "01", "{,}"])
 def test_the_words_of_the_parser_are_not_shown(text: str) -> None:
-    with pytest.raises(InvalidJsonError, match=r"^is not JSON: .+ at column \d+; .+") as caught:
+    with pytest.raises(InvalidJsonError, match=r"^invalid JSON: .+ at column \d+; .+") as caught:
         parsed(text.encode())
     assert not any(fault in str(caught.value) for fault in FAULTS)
 
 
 def test_of_several_lines_the_line_is_named() -> None:
-    with pytest.raises(InvalidJsonError, match=r"^is not JSON: a `,` or `\]` is missing at line 3 column 1; write it$"):
+    with pytest.raises(
+        InvalidJsonError, match=r"^invalid JSON: a `,` or `\]` is missing at line 3 column 1; write it$"
+    ):
         parsed(b"[\n1\n2]")
 
 

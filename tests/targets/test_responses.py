@@ -145,7 +145,7 @@ INVALID: dict[str, tuple[Any, str]] = {
     "iterator": (iter(["a"]), f"is a stream; collect it first, and {RETURN}"),
     "stream": (stream(), f"is a stream; collect it first, and {RETURN}"),
     "object without a repr": (NoRepr(), f"is NoRepr; {RETURN}"),
-    "object without a repr as an answer": ({"answer": NoRepr()}, "`answer` is NoRepr; it must be a text"),
+    "object without a repr as an answer": ({"answer": NoRepr()}, "`answer` is NoRepr; it must be a string"),
     "no field that is known": (
         {"text": "Yes.", 1: 2},
         "holds none of answer, sources, abstained, tool_calls, usage, model but text, 1",
@@ -157,7 +157,7 @@ INVALID: dict[str, tuple[Any, str]] = {
     "the name of a tool": ({"tool_calls": "search"}, "`tool_calls` is a string; it must be a list"),
     "nested beyond all measure": (
         {"tool_calls": [{"name": "a", "arguments": {"x": nested(100_000)}}]},
-        "is nested too deep",
+        "is nested too deeply",
     ),
     "bool of numpy as chunk id": ([np.bool_(True)], "`sources.0.chunk_id` is "),
     "function without a name": (

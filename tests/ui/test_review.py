@@ -208,7 +208,7 @@ def test_a_set_without_corpus_needs_a_target(golden: Path, opened: Open) -> None
     with pytest.raises(UsageError, match="unknown target"):
         opened(targets=[f"bm25:{corpus}", "nonsense:"])
     golden.write_text("{\n")
-    with pytest.raises(GoldenError, match=r"travel\.jsonl:1: is not JSON"):
+    with pytest.raises(GoldenError, match=r"travel\.jsonl:1: invalid JSON"):
         opened()
 
 
@@ -285,7 +285,7 @@ def test_a_change_by_somebody_else_is_told(golden: Path, opened: Open) -> None:
     assert "hard" in told["facts"]
     whole = golden.read_text()
     golden.write_text("{")
-    assert "is not JSON" in page.act("1", "negate")["error"]
+    assert "invalid JSON" in page.act("1", "negate")["error"]
     golden.write_text("".join(whole.splitlines(keepends=True)[1:]))
     for answer in (
         page.client.get("/secret/question?id=1"),

@@ -69,7 +69,7 @@ def _headings(text: str, lines: list[str]) -> Iterator[tuple[int, int, int, str]
     try:
         Parser(inliner=_PlainInliner()).parse(DIRECTIVE_SIGN.sub("··", text.translate(SEPARATORS)), document)
     except Exception as error:
-        why = "it is nested too deep" if isinstance(error, RecursionError) else f"{type(error).__name__}: {error}"
+        why = "nested too deeply" if isinstance(error, RecursionError) else f"{type(error).__name__}: {error}"
         raise PageError(f"docutils cannot read it: {why}; correct it, or rename it to .txt") from None
     levels = dict[Node | None, int]()
     for each in document.findall(section):

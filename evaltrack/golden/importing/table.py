@@ -82,7 +82,7 @@ def read_yaml(path: Path) -> Any:
     except (yaml.YAMLError, ValueError) as error:
         raise GoldenError([f"{path}: cannot be read as YAML: {error}"]) from None
     except RecursionError:
-        raise GoldenError([f"{path}: cannot be read as YAML: it is nested too deep"]) from None
+        raise GoldenError([f"{path}: cannot be read as YAML: it is nested too deeply"]) from None
 
 
 def _yaml_loader() -> Any:

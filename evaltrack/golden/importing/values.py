@@ -108,7 +108,7 @@ def identifier(value: object) -> str | int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     raise ValueError(
-        f"`{shown(value)}` is not an id; write a text or a whole number, or name its key: `fields=FIELD=COLUMN[].KEY`"
+        f"`{shown(value)}` is not an id; write a string or a whole number, or name its key: `fields=FIELD=COLUMN[].KEY`"
     )
 
 
@@ -150,7 +150,7 @@ def text_in(value: object) -> tuple[str, dict[str, Any]]:
                 raise ValueError(f"is an object with the keys {keys}; name the one that holds the text")
             text, rest = text_in(value[names[0]])
             return text, {**{str(name): item for name, item in value.items() if name != names[0]}, **rest}
-    raise ValueError(f"is {kind_of(value)}; write a text")
+    raise ValueError(f"is {kind_of(value)}; write a string")
 
 
 def _text_of_messages(messages: Sequence[Any]) -> tuple[str, dict[str, Any]]:
