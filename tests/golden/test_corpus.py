@@ -135,8 +135,7 @@ def test_all_problems_of_a_folder_are_one_error(tmp_path: Path) -> None:
         f"corpus {corpus}: the page `deep` is there as deep.html and deep.rst; rename or remove one, "
         "or read one format only (files=html)",
         f"corpus page {corpus}/deep.html: its elements are nested deeper than 1,000; correct or remove it",
-        f"corpus page {corpus}/deep.rst: docutils cannot read it: nested too deeply; correct it, "
-        "or rename it to .txt",
+        f"corpus page {corpus}/deep.rst: docutils cannot read it: nested too deeply; correct it, or rename it to .txt",
         f"corpus page {corpus}/gone.md: cannot be read: No such file or directory; correct or remove it",
         f"corpus page {corpus}/loop.md: cannot be read: Too many levels of symbolic links; correct or remove it",
         f"corpus page {corpus}/out.md: links to a file outside of the folder; copy the page in",
