@@ -185,7 +185,7 @@ def replay_judge(
         times=times,
         rows=tuple(_replayed(row.id, was[row.id], again[row.id], score) for row in judged),
         left_out=len(rows) - len(judged),
-        usage_tokens=tokens,
+        judge_tokens=tokens,
     )
     if replay.noise is None:
         last = next((str(row.failure) for each in again.values() for row in each if row.failure), "no reason was given")

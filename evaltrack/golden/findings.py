@@ -63,7 +63,7 @@ class Finding(Record):
     message: str
     cure: str
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field
     @property
     def severity(self) -> Severity:
         """The severity of the finding's rule."""

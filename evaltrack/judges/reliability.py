@@ -8,6 +8,8 @@ from math import sqrt
 from statistics import NormalDist, fmean, variance
 from typing import Any
 
+from pydantic import computed_field
+
 from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.metrics.rubric import DIMENSIONS
 from evaltrack.records.verdict import ANSWER_GRADES
@@ -41,6 +43,7 @@ class Disagreement:
     score: float
     other: float
 
+    @computed_field
     @property
     def gap(self) -> float:
         """The difference of the scores."""
@@ -60,6 +63,7 @@ class Within:
     share: float | None
     n: int
 
+    @computed_field
     @property
     def agree(self) -> bool | None:
         """True if the share is at least `needed`; None if no response has both scores."""
@@ -83,6 +87,7 @@ class JudgesAgreement:
     tolerances: Mapping[str, float]
     within: Within
 
+    @computed_field
     @property
     def kappa(self) -> float | None:
         """Quadratic-weighted kappa of the score; None if it is not defined."""
@@ -146,6 +151,7 @@ class Replayed:
         """The scores of the repetitions without errors."""
         return [value for value in self.again if value is not None]
 
+    @computed_field
     @property
     def spread(self) -> float:
         """Highest minus lowest score, including the run's score."""
@@ -170,8 +176,9 @@ class Replay:
     times: int
     rows: tuple[Replayed, ...]
     left_out: int
-    usage_tokens: int
+    judge_tokens: int
 
+    @computed_field
     @property
     def num_responses(self) -> int:
         """The number of responses that were judged again."""
@@ -182,28 +189,33 @@ class Replay:
         """The number of requested verdicts."""
         return self.times * len(self.rows)
 
+    @computed_field
     @property
     def num_errors(self) -> int:
         """The number of verdicts that failed."""
         return sum(value is None for row in self.rows for value in row.again)
 
+    @computed_field
     @property
     def share_within(self) -> float | None:
         """Share of the repeated scores within `TOLERANCE` of the run's score; None if there are none."""
         gaps = [round(abs(value - row.score), DECIMALS) for row in self.rows for value in row.measured]
         return sum(gap <= TOLERANCE[self.score] for gap in gaps) / len(gaps) if gaps else None
 
+    @computed_field
     @property
     def mean_spread(self) -> float | None:
         """Mean of the spreads of the responses; None if there are none."""
         spreads = [row.spread for row in self.rows if row.measured]
         return fmean(spreads) if spreads else None
 
+    @computed_field
     @property
     def num_changed(self) -> int:
         """The number of responses that changed tier or outcome."""
         return sum(row.changed for row in self.rows)
 
+    @computed_field
     @property
     def noise(self) -> float | None:
         """Half the width of the band of the difference of two runs' means that the judge's scatter alone explains.

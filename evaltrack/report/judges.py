@@ -11,7 +11,7 @@ from rich.console import Console
 from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.rubric_tables import COUNTS
-from evaltrack.report.schemas.others import AgreementForm, ReplayForm
+from evaltrack.report.schemas.form import record_data
 from evaltrack.report.templates import columns, environment, print_template, say, sentences
 from evaltrack.report.words import aim_number, metric_title, percent_change
 from evaltrack.stats.agreement import Agreement, Figure
@@ -36,7 +36,7 @@ TITLES = {
 
 def agreement_json(agreement: JudgesAgreement) -> dict[str, Any]:
     """Return all figures with their intervals and counts, the confusion matrices, and every disagreement."""
-    return AgreementForm.of(agreement).data()
+    return record_data(agreement, "agreement")
 
 
 def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
@@ -80,7 +80,7 @@ def _undefined(agreement: JudgesAgreement) -> dict[str, list[str]]:
 
 def replay_json(replay: Replay) -> dict[str, Any]:
     """Return the whole replay, response by response."""
-    return ReplayForm.of(replay).data()
+    return record_data(replay, "replay")
 
 
 def replay_lines(replay: Replay) -> list[str]:

@@ -12,7 +12,7 @@ of Psychology 15 (1904).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan
@@ -60,7 +60,7 @@ class Figure:
 class Confusion:
     """The number of pairs with the row's label from `a` and the column's label from `b`, in the order of `labels`."""
 
-    labels: tuple[Hashable, ...]
+    labels: tuple[str | bool | int, ...]
     counts: tuple[tuple[int, ...], ...]
 
 

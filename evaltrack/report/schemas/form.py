@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from math import isfinite
 from typing import Annotated, Any, Self
 
@@ -30,6 +31,11 @@ class Form(BaseModel):
         """Return the object to write: all JSON writers and UTF-8 can hold it. A number that is not finite is null."""
         written: dict[str, Any] = _storable(self.model_dump(by_alias=True))
         return written
+
+
+def record_data(record: object, name: str) -> dict[str, Any]:
+    """Return the object to write of a record without a form of its own, under the name of its schema."""
+    return {"schema": f"evaltrack.{name}/1", **_storable(TypeAdapter(type(record)).dump_python(record))}
 
 
 class _Replaced:
@@ -80,6 +86,9 @@ class Delta(Form):
 def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:
     """Return the schema of the written form of this type. A signature omits `selection` and `scores` if it has none."""
     made = headed(_open(plain(TypeAdapter(kind).json_schema(mode="serialization", by_alias=True))), name, title)
+    if is_dataclass(kind):
+        made["properties"] |= {"schema": {"const": f"evaltrack.{name}/1"}}
+        made["required"] = list(made["properties"])
     if "Signature" in made.get("$defs", {}):
         signature = plain(Signature.model_json_schema())
         made["$defs"] |= signature.pop("$defs")

@@ -11,11 +11,11 @@ from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.findings import Finding
 from evaltrack.judges.recorded import NOT_IN_FILES
+from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.verdict import ANSWER_GRADES, Observed
 from evaltrack.report.schemas.form import Form, headed, plain
-from evaltrack.stats.agreement import Figure
 from evaltrack.targets.recorded import ANSWERS
 from evaltrack.targets.responses import CONTEXTS
 from evaltrack.tracking.baselines import Baseline
@@ -127,96 +127,11 @@ def _values(name: str, setting: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [value, {"type": "array", "minItems": 1, "items": value}]} | described
 
 
-class ReplayRow(Form):
-    """One response that was judged again."""
-
-    id: str
-    score: float
-    again: list[float | None]
-    spread: float | None
-    tier: int | None
-    tiers_again: list[int | None]
-    passed: bool | None
-    passed_again: list[bool | None]
-
-
-class ReplayForm(Form):
-    """The repeatability of a judge's scores."""
-
-    schema_: Literal["evaltrack.replay/1"] = Field("evaltrack.replay/1", alias="schema")
-    run_id: str
-    judge: str
-    judge_prompt: str
-    score: str
-    times: int
-    num_responses: int
-    left_out: int
-    num_errors: int
-    share_within: float | None
-    mean_spread: float | None
-    num_changed: int
-    noise: float | None
-    judge_tokens: int = Field(validation_alias="usage_tokens")
-    rows: list[ReplayRow]
-
-
-class WithinForm(Form):
-    """The agreement of two judges within a tolerance."""
-
-    tolerance: float
-    needed: float
-    share: float | None
-    n: int
-    agree: bool | None
-
-
-class Confusion(Form):
-    """The confusion matrix: the judge's labels are rows, the other's are columns."""
-
-    labels: list[str | bool | int]
-    counts: list[list[int]]
-
-
-class AgreementPart(Form):
-    """The agreement on one number or label."""
-
-    n: int
-    without_judge: int = Field(validation_alias="without_a")
-    without_other: int = Field(validation_alias="without_b")
-    figures: dict[str, Figure]
-    confusion: Confusion | None
-
-
-class Disagreement(Form):
-    """A response whose two scores differ by more than the tolerance."""
-
-    id: str
-    score: float
-    other: float
-    gap: float
-
-
-class AgreementForm(Form):
-    """The agreement of a judge with people or another judge."""
-
-    schema_: Literal["evaltrack.agreement/1"] = Field("evaltrack.agreement/1", alias="schema")
-    run_id: str
-    judge: str
-    other: str
-    rubric: str
-    kappa: float | None
-    within: WithinForm
-    tolerances: dict[str, float]
-    numbers: dict[str, AgreementPart]
-    labels: dict[str, AgreementPart]
-    disagreements: list[Disagreement]
-
-
 FORMS: dict[str, tuple[Any, str]] = {
     "sweep-plan": (PlanForm, "What a sweep would do: evaltrack sweep --dry-run --output json"),
     "leaderboard": (LeaderboardForm, "The leaderboard of a sweep: evaltrack sweep --output json"),
-    "replay": (ReplayForm, "A replayed judge: evaltrack judge replay --output json"),
-    "agreement": (AgreementForm, "Two judges: evaltrack judge agree --output json"),
+    "replay": (Replay, "A replayed judge: evaltrack judge replay --output json"),
+    "agreement": (JudgesAgreement, "Two judges: evaltrack judge agree --output json"),
     "findings": (list[Finding], "Findings: evaltrack golden lint --output json"),
     "baselines": (list[Baseline], "Baselines: evaltrack baseline show --output json"),
 }
