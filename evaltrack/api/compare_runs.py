@@ -105,7 +105,7 @@ def _log(store: Store, comparison: Comparison) -> None:
         "broke": flips.get("broke"),
         "fixed": flips.get("fixed"),
         "change": passes and passes.delta,
-        "cause": clip(say.behind(comparison), 300),
+        "cause": clip(say.cause(comparison), 300),
     }
     texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
     release_free_memory()  # the page takes many times its size while it is made

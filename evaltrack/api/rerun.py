@@ -185,7 +185,7 @@ def _check_same(plan: Plan, run: Run) -> None:
     was, now = run.signature, plan.signature
     for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):
         if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
-            difference = f"{part} was {getattr(was, part)!r} and is {getattr(now, part)!r}"
+            difference = f"{part} is {getattr(was, part)!r}, not {getattr(now, part)!r}"
             raise UsageError(f"run {run.run_id} cannot be rerun here: {difference}")
     if run.system is None:
         raise UsageError(f"run {run.run_id} cannot be rerun here: it does not say what it evaluated")

@@ -57,7 +57,7 @@ def causes_of(
         findings.append((Cause("judge_failed", after.error or mended), worse or bool(mended)))
     findings.sort(key=lambda each: (ORDER.index(each[0].kind), each[0].rank_before or each[0].rank_after or 0))
     first = next((cause for cause, explains in findings if explains), None)
-    others = [cause for cause, _ in findings if cause is not first]
+    others = [cause for cause in dict.fromkeys(cause for cause, _ in findings) if cause != first]
     return [first or Cause("unknown", _unexplained(loss, others, worse=worse)), *others]
 
 
@@ -183,9 +183,10 @@ def _text(way: Differences, key: str, found: Found) -> Cause:
     first, other = (way.name(each) for each in (own, found.source)[:: -1 if way.gain else 1])
     ranks = (found.rank, found.now)
     if found.kind != "source_text_changed":
-        other = f"`{other}`" if found.now else "sources with different ids"
-        other = "sources with the same id" if source_id(own) in way.everywhere.cut else other
-        return _cause(way, found.kind, own, ranks, first=first, other=other)
+        other = f"`{other}`" if found.now else "chunks with different ids"
+        other = "smaller chunks with the same id" if source_id(own) in way.everywhere.cut else other
+        at, there = (f" (rank {rank})" if rank else "" for rank in ranks[:: -1 if way.gain else 1])
+        return _cause(way, found.kind, own, ranks, first=first, other=other, at=at, there=there)
     if first != other:
         return _cause(way, found.kind, own, ranks, where=f", and is now called `{other}`")
     if not found.now:

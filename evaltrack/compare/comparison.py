@@ -32,8 +32,7 @@ class MetricDelta:
     `evaltrack.stats.intervals`), None if nothing changed. `p_value` is that of the exact one-sided sign-flip test over
     the `changed` questions, for metrics with a threshold. `over`: the drop is larger than allowed; `regressed`: the
     gate also decides that it is a regression. `wins` and `losses` count questions that got better and worse. `measured`
-    is the number of common questions that each side measured, and `reachable` the highest possible mean. `own`: it is a
-    user-defined score.
+    is the number of common questions that each side measured. `own`: it is a user-defined score.
     """
 
     name: str
@@ -51,7 +50,6 @@ class MetricDelta:
     p_value: float | None = None
     changed: int = 0
     measured: tuple[int, int] | None = None
-    reachable: float | None = None
     higher_is_better: bool = True
     own: bool = False
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from evaltrack.compare.change import CAUSES, CauseKind, Change, ChangedQuestions, CulpritKind
-from evaltrack.compare.differences import page_of, source_id
+from evaltrack.compare.differences import in_order, page_of, source_id
 from evaltrack.compare.pairing import message_kind
-from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources
+from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources, has_other_settings
+from evaltrack.records.run import CORPUS
 from evaltrack.records.stored_row import StoredRow, StoredSource
 
 if TYPE_CHECKING:
@@ -199,27 +200,51 @@ def find_behind(comparison: Comparison) -> Behind | None:
 
 
 def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
-    """Return the differences between the runs that may be related to this kind."""
+    """Return the differences between the runs that may be related to this kind.
+
+    Other settings of a bm25: target change the chunks of the corpus too, so that the corpus is not named.
+    """
     related = {"answers": about_answers, "sources": about_sources}.get(CAUSES[kind].about or "")
-    return tuple(filter(related, differences)) if related else ()
+    named = list(filter(related, differences)) if related else []
+    is_resettled = any(map(has_other_settings, named))
+    return tuple(each for each in named if not (is_resettled and each.name == CORPUS))
 
 
 # Documents with their texts
 
 
 class DocumentPart(NamedTuple):
-    """One chunk of a document whose text differs. A text is None if no row of that side holds it."""
+    """One chunk of a document whose text differs. A text is None if no row of that side holds it.
+
+    `moved_to` is the chunk of the candidate that holds its text now, if that has another name.
+    """
 
     name: str
     before: str | None
     after: str | None
+    moved_to: str = ""
 
 
 def changed_parts(comparison: Comparison, culprits: Iterable[Culprit]) -> list[list[DocumentPart]]:
     """Return for each culprit its chunks whose texts differ, with the texts that the rows hold."""
     before, after = (_texts([getattr(change, side) for change in comparison.listed]) for side in ("before", "after"))
-    pairs = [[DocumentPart(name, before.get(name), after.get(name)) for name in each.parts] for each in culprits]
+    moved = dict(_moved(comparison.listed))
+    pairs = [[_part(name, before, after, moved.get(name, "")) for name in each.parts] for each in culprits]
     return [[part for part in parts if part.before != part.after] for parts in pairs]
+
+
+def _part(name: str, before: Mapping[str, str], after: Mapping[str, str], moved_to: str) -> DocumentPart:
+    is_moved = name not in after and moved_to in after
+    return DocumentPart(name, before.get(name), after.get(moved_to if is_moved else name), moved_to * is_moved)
+
+
+def _moved(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each expected chunk whose text is in another chunk now, and the name of that chunk."""
+    for change in changes:
+        for cause in (change.cause, *change.also):
+            if cause.kind in ("ids_changed", "rechunked") and cause.source and cause.rank_after and change.after:
+                named = {rank: change.after.name_of(source) for rank, _, source in in_order(change.after)}
+                yield cause.source, named.get(cause.rank_after, "")
 
 
 def _texts(rows: Iterable[StoredRow | None]) -> dict[str, str]:

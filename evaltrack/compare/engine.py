@@ -22,7 +22,6 @@ from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.metrics.catalogue import BY_METRIC, LATENCIES, depending_on
 from evaltrack.metrics.metric import Score, Threshold
 from evaltrack.records import Signature
-from evaltrack.records.stored_row import NUM_EXPECTED
 from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test
 from evaltrack.stats.significance import one_sided, passes_lost, sign_flip
 
@@ -132,15 +131,19 @@ def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collecti
         UsageError: `ignore` names no part.
     """
     ignored = set(ignore) | ({"judge_prompt"} if "judge" in ignore else set())
-    if unknown := ignored - set(AFFECTED):
-        raise UsageError(f"`ignore={sorted(unknown)[0]}`: write one of {', '.join(AFFECTED)}")
+    ignorable = [part for part in AFFECTED if part != "golden"]
+    if unknown := ignored.difference(ignorable):
+        raise UsageError(f"`ignore={sorted(unknown)[0]}`: write one of {', '.join(ignorable)}")
     parts = {part: (getattr(baseline, part), getattr(candidate, part)) for part in AFFECTED}
     differing = {part: values for part, values in parts.items() if values[0] != values[1]}
-    words = [f"{part} was {was!r} and is {now!r}" for part, (was, now) in differing.items() if part not in ignored]
-    if words:
-        cure = "Run the candidate again as the baseline was run, or set a new baseline"
-        message = f"the runs are not comparable: {'; '.join(words)}. {cure}"
-        raise NotComparableError(message, "; or `ignore=` what may differ", guide=Guide.COMPARABLE)
+    refused = {part: values for part, values in differing.items() if part not in ignored}
+    if refused:
+        named = {part.replace("_", " ").replace("golden", "golden set"): refused[part] for part in refused}
+        words = [f"the baseline's {name} is `{was}`, the candidate's is `{now}`" for name, (was, now) in named.items()]
+        options = " ".join(f"`ignore={part}`" for part in refused)
+        cure = f"Rerun the candidate with the baseline's settings, set a new baseline, or add {options}"
+        cure = "Compare runs of the same golden set" if "golden" in refused else cure
+        raise NotComparableError(f"the runs cannot be compared: {'; '.join(words)}. {cure}", guide=Guide.COMPARABLE)
     left_out = set[str]().union(*(AFFECTED[part] for part in differing))
     if "weights" in differing and candidate.rubric == "reasoning":
         left_out.add("pass_rate")  # its weights decide which questions pass
@@ -184,7 +187,7 @@ class _Measure:
         frame = self._paired.frame
         unknown = set(self._gate.domain_drops) - set(frame["domain_c"].unique())
         if unknown:
-            raise UsageError(f"`max_drop=`: no common question is of domain `{sorted(unknown)[0]}`")
+            raise UsageError(f"`max_drop=`: no question in both runs is of domain `{sorted(unknown)[0]}`")
         kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
         for kind in kinds:
             for name, part in frame.groupby(f"{kind}_c", observed=True):
@@ -228,7 +231,6 @@ class _Measure:
             p_value=self._p_value(was, now, score, worse=drop > 0) if threshold else None,
             changed=changed,
             measured=measured,
-            reachable=self._reachable(frame, pairs) if score.metric == "precision_at_k" else None,
             higher_is_better=score.higher_is_better,
             own=score.own,
         )
@@ -251,13 +253,6 @@ class _Measure:
         if score.quantile is None:
             return one_sided(sign_flip(was, now).p, worse=worse)
         return one_sided(swap_test(was, now, score.quantile, resamples=self._resamples), worse=worse)
-
-    def _reachable(self, frame: pd.DataFrame, pairs: Any) -> float | None:
-        """Return the highest possible precision in the first k; None if the number of expected sources is unknown."""
-        if f"{NUM_EXPECTED}_b" not in frame:
-            return None
-        k = self._paired.candidate.info.signature.k
-        return float((frame.loc[pairs, f"{NUM_EXPECTED}_b"].astype(float).clip(upper=k) / k).mean())
 
 
 def _of_run(values: Any, score: Score) -> float:

@@ -13,7 +13,7 @@ from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES, metric_table, own_scores_of
 from evaltrack.metrics.metric import Score
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import JUDGE_ERROR, NUM_EXPECTED, PRINTS, StoredRow
+from evaltrack.records.stored_row import JUDGE_ERROR, PRINTS, StoredRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ SECONDS = "seconds"
 """The column of the target's time."""
 
 _SCORES = (score.name for score in SCORES if score.compared)
-LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, SECONDS, "trials", "passes", *_SCORES, *PRINTS, NUM_EXPECTED)))
+LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, SECONDS, "trials", "passes", *_SCORES, *PRINTS)))
 """The columns that are read for every question. Other columns are read only for changed questions."""
 
 GROUP_METRICS = tuple(score.metric for score in HEADLINES)

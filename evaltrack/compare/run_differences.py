@@ -77,9 +77,17 @@ def about_answers(difference: RunDifference) -> bool:
 
 
 def about_sources(difference: RunDifference) -> bool:
-    """Return True if it can change the available sources: another corpus, another commit."""
+    """Return True if it can change the available sources: another corpus, commit, or setting of a bm25: target."""
+    if has_other_settings(difference):
+        return True
     one, other = ((value or "").partition(" ")[0] for value in (difference.baseline, difference.candidate))
     return not difference.own and (difference.name == CORPUS or (difference.name == COMMIT and one != other))
+
+
+def has_other_settings(difference: RunDifference) -> bool:
+    """Return True if both targets search the same folder with other settings, such as another chunk size."""
+    folders = {(value or "").partition("?")[0] for value in (difference.baseline, difference.candidate)}
+    return difference.name == TARGET and len(folders) == 1 and folders.pop().startswith("bm25:")
 
 
 def _names_model(run: Run) -> bool:

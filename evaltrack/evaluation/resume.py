@@ -115,7 +115,7 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
     if different is None:
         raise UsageError(f"run {run_id} was started by another version of evaltrack; evaluate again")
     if different:
-        raise UsageError(f"run {run_id} was a different evaluation: {'; '.join(different)}. Start a new run")
+        raise UsageError(f"run {run_id} is a different evaluation: {'; '.join(different)}. Start a new run")
     if before.get("finished") and not retry_errors:
         raise UsageError(f"run {run_id} is finished; `retry_errors=True` reruns its failed questions")
     return _going_on(path, run_id, before, now)
@@ -180,9 +180,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str] | Non
         was, new = _shaping(before), _shaping(now)
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
-    return [
-        shown_text(f"{part} was {was.get(part)!r} and is {new[part]!r}") for part in new if was.get(part) != new[part]
-    ]
+    return [shown_text(f"{part} is {was.get(part)!r}, not {new[part]!r}") for part in new if was.get(part) != new[part]]
 
 
 def _shaping(stored: Mapping[str, Any]) -> dict[str, Any]:

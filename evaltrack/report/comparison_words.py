@@ -43,9 +43,10 @@ MARKS: dict[RuleState, str] = {"broken": "✕", "unknown": "?", "not shown": "~"
 
 
 class FateWords(NamedTuple):
-    """A fate for people: its verb, its meaning, the code of its questions on a page, and their colour."""
+    """A fate for people: its verb for one question and for several, its meaning, its code on a page, and its colour."""
 
     verb: str
+    verbs: str
     meaning: str
     group: str
     tone: Tone
@@ -53,16 +54,20 @@ class FateWords(NamedTuple):
 
 AS_BEFORE = "passes or fails as before"
 FATES: dict[Fate, FateWords] = {
-    "broke": FateWords("broke", "passed before, fails now", "flip", "bad"),
-    "lost": FateWords("was lost", "measured in the baseline, not in the candidate", "lost", "warn"),
-    "lower score": FateWords("scores lower", AS_BEFORE, "drop", "warn"),
-    "fixed": FateWords("was fixed", "failed before, passes now", "fix", "ok"),
-    "newly measured": FateWords("is newly measured", "in the candidate, not in the baseline", "new", "muted"),
-    "higher score": FateWords("scores higher", AS_BEFORE, "gain", "ok"),
-    "changed": FateWords(
-        "changed", "different answer, sources, texts or judge's reasoning; same result", "other", "muted"
+    "broke": FateWords("broke", "broke", "passed before, fails now", "flip", "bad"),
+    "lost": FateWords("was lost", "were lost", "measured in the baseline, not in the candidate", "lost", "warn"),
+    "lower score": FateWords("scores lower", "score lower", AS_BEFORE, "drop", "warn"),
+    "fixed": FateWords("was fixed", "were fixed", "failed before, passes now", "fix", "ok"),
+    "newly measured": FateWords(
+        "is newly measured", "are newly measured", "in the candidate, not in the baseline", "new", "muted"
     ),
-    "identical": FateWords("", "answer, sources, texts and verdict are the same", "same", "muted"),
+    "higher score": FateWords("scores higher", "score higher", AS_BEFORE, "gain", "ok"),
+    "changed": FateWords(
+        "changed", "changed", "different answer, sources, texts or judge's reasoning; same result", "other", "muted"
+    ),
+    "identical": FateWords(
+        "is identical", "are identical", "answer, sources, texts and verdict are the same", "same", "muted"
+    ),
 }
 
 

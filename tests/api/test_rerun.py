@@ -341,7 +341,7 @@ def test_another_target_setting_or_corpus_is_not_asked(made: Made) -> None:
     client.set_tag(candidate.run_id, "evaltrack.signature", other.model_dump_json())
     found = compared((candidate, before), made.uri)
     client.set_tag(candidate.run_id, "evaltrack.signature", candidate.signature.model_dump_json())
-    why = f"run {candidate.run_id} cannot be rerun here: target was 'python:other:ask' and is '{TARGET}'"
+    why = f"run {candidate.run_id} cannot be rerun here: target is 'python:other:ask', not '{TARGET}'"
     assert (found.verdict, found.reruns.why_not) == ("regression", why)
     text = client.get_run(candidate.run_id).data.tags[SYSTEM_TAG]
     changed = {**json.loads(text), "files": {}, "corpus": "19 pages"}

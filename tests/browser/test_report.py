@@ -55,7 +55,7 @@ def test_the_first_screen_is_enough_for_a_triage(files: Files, tab: Open) -> Non
     page.goto(files["comparison"])
     head = page.locator(".head")
     assert head.evaluate("head => head.offsetHeight") <= 190
-    for words in ("Regression", "Cause: ", "Next: ", "8 questions broke"):
+    for words in ("Regression", "Cause of ", "Next: ", "8 questions broke"):
         assert words in head.inner_text()
     row = page.locator(".row", has_text="money")
     assert row.inner_text().split("\n") == [
@@ -105,7 +105,7 @@ def test_tabs_are_links_and_keep_what_is_chosen(files: Files, tab: Open) -> None
     tabs.last.click()
     tabs.first.click()
     assert (listed(page), chosen(page)) == told
-    page.locator(".head a", has_text="Cause: ").click()
+    page.locator(".head a", has_text="Cause of ").click()
     link = page.locator("#documents a[href^='#q-']").nth(1)
     key = unquote((link.get_attribute("href") or "").removeprefix("#q-"))
     link.click()

@@ -139,7 +139,7 @@ def test_the_same_texts_under_other_ids() -> None:
     now = found("v2-a", "v2-c", "v2-d", texts={"v2-a": "text of a", "v2-c": "text of c", "v2-d": "new"}, answer="No.")
     cause, *also = causes(was, now)
     assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("ids_changed", "a", 1, 1)
-    assert cause.detail == "the text of `a` came back as `v2-a`: it has a different id now"
+    assert cause.detail == "`a` is now returned as `v2-a`: the same text with a different id"
     assert [other.kind for other in also] == ["context_changed"]
 
 
@@ -212,7 +212,7 @@ def test_whole_pages_that_come_back_in_chunks_under_their_ids_were_not_edited() 
     was, now = found(*pages, texts=whole), found("b", "c", "a", texts=chunks)
     cause = explained(asked, was, now)
     assert (cause.kind, cause.source) == ("rechunked", "a")
-    assert cause.detail == "the text of `a` is chunked differently now, in sources with the same id"
+    assert cause.detail == "`a` (rank 1) is now in smaller chunks with the same id (rank 3)"
     one = found("b", "c", "a", texts={**whole, "a": chunks["a"]})
     assert explained(asked, was, one).kind == "source_text_changed"
 
@@ -449,7 +449,7 @@ def test_a_text_explains_a_gain_too() -> None:
     (passage,) = gains(found("delays", texts={"delays": "After 5 h."}), found("delays", texts=DELAYS), QUOTED)
     assert passage.detail == "the text of `delays` changed, and now holds the expected passage"
     (renamed, *_) = gains(found("c", "v2", texts={"v2": "text of a"}), found("c", "a"))
-    assert renamed.detail == "the text of `v2` came back as `a`: it has a different id now"
+    assert renamed.detail == "`v2` is now returned as `a`: the same text with a different id"
     assert (renamed.source, renamed.rank_before, renamed.rank_after) == ("a", 2, 2)
 
 

@@ -45,15 +45,16 @@ def test_a_new_page_above_the_expected_ones_is_named() -> None:
     now["q8"], now["q9"] = found("other", "more"), found("other", "else")
     made = compared(now)
     assert culprits(made) == [("page_new", "promo", 5), ("source_lost", "q8!.md", 1), ("source_lost", "q9!.md", 1)]
-    assert say.behind(made) == "“promo” is new in the results: 5 of 7 questions that got worse"
+    worse = "5 of 7 questions that got worse (2 broke, 5 score lower)"
+    assert say.cause(made) == f"Cause of {worse}: “promo” is new in the results"
     assert "an expected source is ranked lower, most often below “promo” (5); 2:" in say.summary(made)
     assert next_steps(made)[0] == ("“promo” is new in the results (5 questions): edit it, rank it lower, or remove it.")
 
 
 def test_several_new_pages_are_named_together() -> None:
     now = {f"q{place}": found(f"promo{place % 4}#1", f"q{place}!", "other") for place in range(6)}
-    assert say.behind(compared(now)) == (
-        "“promo0”, “promo1”, “promo2” and 1 more are new in the results: all 6 questions that got worse"
+    assert say.cause(compared(now)) == (
+        "Cause of all 6 questions that got worse: “promo0”, “promo1”, “promo2” and 1 more are new in the results"
     )
     instead = compared({f"q{place}": found("promo#1", "other") for place in range(5)})
     assert culprits(instead) == [("page_new", "promo", 5)]
@@ -68,7 +69,7 @@ def test_edited_pages_that_rose_are_named(places: int) -> None:
     now = {f"q{n}": found(f"p{n % places}", f"q{n}!", texts={f"p{n % places}": "new"}) for n in range(8)}
     words = "“p0.md” was edited" if places == 1 else "“p0.md”, “p1.md”, “p2.md” and 5 more were edited"
     made = compared(now, was)
-    assert say.behind(made) == f"{words}: all 8 questions that got worse"
+    assert say.cause(made) == f"Cause of all 8 questions that got worse: {words}"
     assert {flip.cause.link for flip in made.by_fate["lower score"]} == {f"p{n}.md" for n in range(places)}
 
 
@@ -76,7 +77,9 @@ def test_what_was_returned_in_any_question_is_not_new() -> None:
     now = {f"q{place}": found("promo", f"q{place}!") for place in range(4)}
     same = {"q9": found("q9!", "promo")}
     made = compared({**now, **same}, same)
-    assert say.behind(made).startswith("“promo” now ranks above the expected source: all 4 questions")
+    assert say.cause(made).startswith(
+        "Cause of all 4 questions that got worse: “promo” now ranks above the expected source"
+    )
     assert "check what changed in search or ranking" in next_steps(made)[0]
 
 
@@ -103,9 +106,9 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
     worse = [rows_of(TEN, now, 0.1)[place] if place < 3 else each for place, each in enumerate(after)]
     made = compare(side(before, judge="j"), side(worse, judge="j"), Gate(), resamples=50)
     assert say.cause(made) == (
-        "Cause: “promo.md” is new in the results: all 3 questions that got worse"
+        "Cause of all 3 questions that got worse: “promo.md” is new in the results"
         if new
-        else "Cause: no single document: changed sources, different answer: all 3 questions that got worse"
+        else "Cause of all 3 questions that got worse: no single document: changed sources, different answer"
     )
 
 
@@ -121,10 +124,9 @@ def test_a_page_that_was_there_before_is_named_for_more_than_half_alone() -> Non
     most = ranked_below(dict.fromkeys(range(6), "promo") | {place: f"x{place}" for place in range(6, 10)})
     few = ranked_below(dict.fromkeys(range(4), "promo") | {place: f"x{place}" for place in range(4, 10)})
     assert culprits(most)[0] == ("page_rose", "promo.md", 6)
-    assert "promo" not in say.behind(few) + " ".join(next_steps(few))
-    assert say.behind(few) == (
-        "no single document: an expected source is ranked lower (rank 1 → 4 …): all 10 questions that got worse"
-    )
+    assert "promo" not in say.cause(few) + " ".join(next_steps(few))
+    words = "no single document: an expected source is ranked lower (rank 1 → 4 …)"
+    assert say.cause(few) == f"Cause of all 10 questions that got worse: {words}"
     assert next_steps(few) == [
         "An expected source is ranked lower (10 questions): check what changed in search or ranking."
     ]
@@ -165,13 +167,25 @@ def test_no_sentence_says_that_a_source_took_its_own_place() -> None:
 @pytest.mark.parametrize(
     ("pages", "still", "words"),
     [
-        ("xx1234", (), "“x.md” was deleted: 2 of 6 questions that got worse"),
-        ("xxyy12", (), "“x.md” and “y.md” were deleted: 4 of 6 questions that got worse"),
-        ("xx1234", ("x",), "no single document: an expected source is no longer returned: all 6 questions"),
-        ("xxx123", ("x",), "no single document: an expected source is no longer returned: all 6 questions"),
-        ("xxxx12", ("x",), "“x” is returned for fewer questions: 4 of 6 questions that"),
-        ("12", (), "no single document: an expected source is no longer returned: both questions that got worse"),
-        ("1", (), "“1” is no longer returned: the only question that got worse"),
+        ("xx1234", (), "Cause of 2 of 6 questions that got worse: “x.md” was deleted"),
+        ("xxyy12", (), "Cause of 4 of 6 questions that got worse: “x.md” and “y.md” were deleted"),
+        (
+            "xx1234",
+            ("x",),
+            "Cause of all 6 questions that got worse: no single document: an expected source is no longer returned",
+        ),
+        (
+            "xxx123",
+            ("x",),
+            "Cause of all 6 questions that got worse: no single document: an expected source is no longer returned",
+        ),
+        ("xxxx12", ("x",), "Cause of 4 of 6 questions that got worse: “x” is returned for fewer questions"),
+        (
+            "12",
+            (),
+            "Cause of both questions that got worse: no single document: an expected source is no longer returned",
+        ),
+        ("1", (), "Cause of the only question that got worse: “1” is no longer returned"),
     ],
 )
 def test_a_page_that_was_deleted_is_seen_to_be(pages: str, still: tuple[str, ...], words: str) -> None:
@@ -181,7 +195,7 @@ def test_a_page_that_was_deleted_is_seen_to_be(pages: str, still: tuple[str, ...
     was = {f"q{place}": found(page, "a", "b") for place, page in enumerate(pages)} | {"q9": same}
     now = {f"q{place}": found("a", "b") for place in range(len(pages))} | {"q9": same}
     made = against(asked, was, now)
-    assert say.behind(made).startswith(words)
+    assert say.cause(made).startswith(words)
     assert {flip.cause.link for flip in made.flips} == {f"{page}.md" for page in pages}
     step = "what changed in search" if "for fewer" in words else "restore it" if "deleted" in words else "in the index"
     assert step in next_steps(made)[0]
@@ -202,7 +216,7 @@ def test_a_page_is_deleted_where_none_of_its_chunks_is_returned(chunks: int, lef
     same = {"q9": found("own", *left)}
     was = {f"q{place}": found(key, "a", "b") for place, key in enumerate(keys)} | same
     made = against(asked, was, {f"q{place}": found("a", "b") for place in range(4)} | same)
-    assert say.behind(made) == f"{words}: all 4 questions that got worse"
+    assert say.cause(made) == f"Cause of all 4 questions that got worse: {words}"
 
 
 def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> None:
@@ -231,7 +245,7 @@ def test_a_deleted_page_is_the_cause_where_the_target_declines_without_it() -> N
     now = dict.fromkeys((f"q{n}" for n in range(5)), DECLINES) | {"q5": found("a", "b")}
     made = declining(was, now | {f"q{n}": found(f"q{n}!", "b") for n in range(6, 10)})
     assert culprits(made)[0] == ("page_deleted", "gone", 6)
-    assert say.behind(made) == "“gone” was deleted: all 6 questions that got worse"
+    assert say.cause(made) == "Cause of all 6 questions that got worse: “gone” was deleted"
 
 
 def test_what_a_floor_cuts_off_is_no_deleted_page() -> None:
@@ -241,7 +255,7 @@ def test_what_a_floor_cuts_off_is_no_deleted_page() -> None:
     cut = declining(tail, declined | {"q6": found("a", "b"), "q5": DECLINES})
     assert culprits(cut) == [("now_declines", None, 6)]
     still = declining({}, declined | {"q5": found("gone#5", "b")})
-    assert say.behind(still).startswith("no document: the target declines instead of answering")
+    assert say.cause(still).endswith(": no document: the target declines instead of answering")
 
 
 # Lists that end earlier, and ids
@@ -257,7 +271,7 @@ def test_what_a_shorter_list_cuts_off_is_no_page() -> None:
     made = compared({f"q{place}": listed(place, 1 + place % 5, 3) for place in range(10)}, was)
     assert culprits(made) == [("fewer_sources", None, 4)]
     assert made.flips[0].cause.detail == ("the list now ends after 3 sources instead of 5 sources; `q3!` had rank 4")
-    assert say.behind(made) == "no document: the target returns fewer sources: all 4 questions that got worse"
+    assert say.cause(made) == "Cause of all 4 questions that got worse: no document: the target returns fewer sources"
     assert next_steps(made)[0] == (
         "The target returns fewer sources (4 questions): check how many it is asked for, and its floor."
     )
@@ -279,12 +293,12 @@ def test_a_deleted_page_is_no_shorter_list() -> None:
 
 
 def test_pages_that_were_cut_anew_are_said_to_be() -> None:
-    """No page was deleted or rose; the golden set needs the new ids. Without texts the ids tell."""
+    """No page was deleted or rose; chunk ids in the golden set are out of date. Without texts the ids tell."""
     now = {f"q{n}": found(f"new{n}", f"more{n}") for n in range(10)}
     made = compared(now)
     assert culprits(made) == [("rechunked", f"q{n}!.md", 1) for n in range(10)]
-    assert made.flips[0].cause.detail == "the text of `q0!` is chunked differently now, in sources with different ids"
-    assert "put the new ids into the golden set" in next_steps(made)[0]
+    assert made.flips[0].cause.detail == "`q0!` (rank 1) is now in chunks with different ids"
+    assert "if the golden set expects ids, update them" in next_steps(made)[0]
     few = compared({key: found("x", "y") for key in now})
     assert "rechunked" not in few.causes
 
@@ -297,7 +311,7 @@ def test_a_target_that_reports_no_sources_lost_none(silent: int) -> None:
     made = compared({f"q{place}": Response(answer="It is so.") for place in range(silent)})
     those, questions = ("the only question", "1 question") if silent == 1 else ("all 10 questions", "10 questions")
     was = "was" if silent == 1 else "were"
-    assert say.behind(made) == f"no document: the target no longer reports sources: {those} that {was} lost"
+    assert say.cause(made) == f"Cause of {those} that {was} lost: no document: the target no longer reports sources"
     assert next_steps(made)[0] == (
         f"The target no longer reports sources ({questions}): return `sources`, best first, so that retrieval is "
         "measured."
@@ -317,7 +331,7 @@ def test_a_document_has_its_texts_of_both_sides() -> None:
     now = {f"q{n}": found("x", f"q{n}!", texts={"x": "new"}) for n in range(2)} | {"q2": found("other")}
     made = compared(now, was)
     first, second = changed_parts(made, made.culprits)
-    assert first == [("x", "old", "new")]
+    assert first == [("x", "old", "new", "")]
     assert [(part.before, part.after) for part in second] == [("text of q2!", None)]
     bare = {
         fate: tuple(replace(each, before=None, after=None) for each in listed) for fate, listed in made.by_fate.items()

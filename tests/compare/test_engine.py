@@ -41,7 +41,7 @@ def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -
     made = compare(baseline, side(rows_of(TEN, LOST)), Gate(drops={}), resamples=200)
 
     assert (made.verdict, made.exit_code) == ("regression", 1)
-    assert reasons(made) == ["1 question broke, 1 was fixed; 0 allowed"]
+    assert reasons(made) == ["1 question broke (allowed: 0); 1 was fixed"]
     assert [fix.id for fix in made.by_fate["fixed"]] == ["q1"]
     (flip,) = made.flips
     assert (flip.id, flip.was, flip.now, flip.domain) == ("q3", "pass", "fail", "domain 1")
@@ -61,7 +61,7 @@ def test_a_domain_can_have_a_rule_of_its_own(texts: list[str], verdict: str) -> 
 
 
 def test_a_rule_for_an_unknown_domain_and_an_unknown_part_are_refused() -> None:
-    with pytest.raises(UsageError, match="no common question is of domain `travle`"):
+    with pytest.raises(UsageError, match="no question in both runs is of domain `travle`"):
         compared({}, Gate(domain_drops={"travle": {"mrr": Threshold(0.1, relative=True)}}))
     with pytest.raises(UsageError, match="`ignore=jugde`: write one of k, judge"):
         compared({}, ignore=["jugde"])
@@ -162,7 +162,12 @@ def test_a_baseline_of_errors_leaves_nothing_to_be_green_about(
     ("reported", "now", "broke", "reason"),
     [
         (True, 0.76, 0, "Judge score fell from 0.990 to 0.760, 23.2 % (allowed: 10 %)"),  # every question still passes
-        (False, 0.2, 10, "10 questions broke, 0 were fixed; 0 allowed"),  # without sources they pass by their verdicts
+        (
+            False,
+            0.2,
+            10,
+            "10 questions broke (allowed: 0); 0 were fixed",
+        ),  # without sources they pass by their verdicts
     ],
 )
 def test_a_fall_of_the_judge_is_a_regression(reported: bool, now: float, broke: int, reason: str) -> None:
@@ -183,7 +188,9 @@ def test_a_fall_of_the_judge_is_a_regression(reported: bool, now: float, broke: 
     }.items(),
 )
 def test_runs_that_measured_something_else_are_refused(part: str, value: Any) -> None:
-    with pytest.raises(NotComparableError, match=f"the runs are not comparable: {part} was .* and is .*`ignore=`"):
+    name, cure = part.replace("_", " "), f"or add `ignore={part}`"
+    name, cure = ("golden set", "Compare runs of the same golden set") if part == "golden" else (name, cure)
+    with pytest.raises(NotComparableError, match=f"the baseline's {name} is .*, the candidate's is .*{cure}$"):
         compare(side(rows_of(TEN, {})), side(rows_of(TEN, {}), **{part: value}))
 
 

@@ -55,13 +55,13 @@ FILES = {"recorded responses": "aaaa", "recorded verdicts": "cccc"}
         (made(model="recorded"), made(model="gpt-4o"), "nothing recorded"),
         (made(model="gpt-4o"), made(model="not stated"), "nothing recorded"),
         (made({}), CANDIDATE, ""),
-        (made({**MADE, "corpus": "19 pages"}), made({**MADE, "corpus": "18 pages"}), "corpus 19 pages to 18 pages"),
+        (made({**MADE, "corpus": "19 pages"}), made({**MADE, "corpus": "18 pages"}), "corpus: 19 pages → 18 pages"),
         (made(), made({**MADE, "corpus": "18 pages"}), "nothing recorded"),
         (made(), made({**MADE, "packages": "a 1.0"}), "nothing recorded"),
         (
             made({**MADE, "packages": "a 1.0, b 1.0, c 1.0"}),
             made({**MADE, "packages": "a 1.0, b 2.0, d 1.0", "target.zoo": "1"}),
-            "target.zoo (none) to 1; package b 1.0 to 2.0; package c 1.0 to (none); package d (none) to 1.0",
+            "target.zoo: (none) → 1; package b: 1.0 → 2.0; package c: 1.0 → (none); package d: (none) → 1.0",
         ),
         (made(), made(golden_digest="4567", judge_prompt="a1"), "different golden set"),
         (made(judge_prompt="a1"), made(judge_prompt="b2"), "different judge prompt"),
@@ -76,7 +76,7 @@ FILES = {"recorded responses": "aaaa", "recorded verdicts": "cccc"}
             f"perhaps the code: both have uncommitted changes on top of {COMMIT}",
         ),
         (made({}, target="recorded:a.jsonl"), made({}, target="recorded:b.jsonl"), "different recorded responses"),
-        (made({}, target="recorded:a"), made({}, target="python:b:ask"), "target recorded:a to python:b:ask"),
+        (made({}, target="recorded:a"), made({}, target="python:b:ask"), "target: recorded:a → python:b:ask"),
         (made(MADE | FILES, **DIGEST), made(MADE | FILES, target="recorded:after.jsonl"), "nothing recorded"),
         (
             made(MADE | FILES, **DIGEST),
@@ -95,7 +95,7 @@ def test_what_differs_is_said_where_both_runs_state_it(was: Run, now: Run, expec
 
 def test_the_first_of_many_differences_are_said() -> None:
     many = made(dict(MADE) | {f"param.p{n:02}": "" for n in range(14)})
-    assert words(made(), many).endswith("p11 (none) to (empty); 2 more")
+    assert words(made(), many).endswith("p11: (none) → (empty); 2 more")
 
 
 @pytest.mark.parametrize(

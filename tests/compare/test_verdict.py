@@ -35,7 +35,7 @@ def compared(worse: int, gate: Gate | None = None, asked: list[Any] = TEN, **opt
 
 def test_each_rule_says_its_value_and_its_limit() -> None:
     assert rules_words(compared(1)) == [
-        ("broken", "1 question broke, 0 were fixed; 0 allowed"),
+        ("broken", "1 question broke (allowed: 0); 0 were fixed"),
         ("broken", "Recall@5 fell from 1.000 to 0.900, 10.0 % (allowed: 5 %)"),
         ("held", "MRR fell from 1.000 to 0.900, 10.0 % (allowed: 10 %)"),
         ("held", "False abstentions did not change (allowed: 10 points)"),
@@ -45,7 +45,7 @@ def test_each_rule_says_its_value_and_its_limit() -> None:
 
 def test_flips_that_are_allowed_or_accepted_do_not_count() -> None:
     made = compared(1, Gate(drops={}, allow_flips=2))
-    assert (made.verdict, rules_words(made)) == ("ok", [("held", "1 question broke, 0 were fixed; 2 allowed")])
+    assert (made.verdict, rules_words(made)) == ("ok", [("held", "1 question broke (allowed: 2); 0 were fixed")])
     accepted = compared(1, Gate(drops={}), accepted={"q0": "accepted by a person"})
     assert (accepted.verdict, reasons(accepted)) == ("ok", ["no confirmed failures; not counted: 1 accepted"])
 
@@ -168,7 +168,7 @@ def test_a_loss_that_could_have_been_shown_and_is_not_is_chance() -> None:
     now = rows_of(FIFTY, {f"q{n}": found("x") for n in range(10)})
     made = compare(side(was), side(now), Gate(kind="evidence"), resamples=100)
     assert (made.verdict, made.rules[0].state) == ("ok", "not shown")
-    assert reasons(made)[0] == "10 questions broke, 6 were fixed (not significant); 0 allowed"
+    assert reasons(made)[0] == "10 questions broke (allowed: 0); 6 were fixed; not significant"
 
 
 def test_a_domain_with_a_rule_of_its_own_is_tested_too() -> None:

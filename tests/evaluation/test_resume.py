@@ -340,15 +340,15 @@ def test_another_evaluation_is_refused(broken_off: Project, cli: CLI) -> None:
     changed += ["--set", "alpha=1", "--trials", "2"]
     code, out, err = cli("run", "golden.jsonl", *changed, "--experiment", "kept", "--resume", run_id)
     assert (code, out) == (2, "")
-    assert err.startswith(f"Error: run {run_id} was a different evaluation: ")
+    assert err.startswith(f"Error: run {run_id} is a different evaluation: ")
     assert err.endswith(". Start a new run\n")
     for difference in (
-        "k was 5 and is 3",
-        "target was 'python:mine:ask' and is 'python:mine:other'",
-        "judge was 'none' and is 'mine:judge'",
-        "pass_threshold was 0.75 and is 0.5",
-        "weights was 'alpha=2,beta=0.5,gamma=1.5' and is 'alpha=1,beta=0.5,gamma=1.5'",
-        "trials was 1 and is 2",
+        "k is 5, not 3",
+        "target is 'python:mine:ask', not 'python:mine:other'",
+        "judge is 'none', not 'mine:judge'",
+        "pass_threshold is 0.75, not 0.5",
+        "weights is 'alpha=2,beta=0.5,gamma=1.5', not 'alpha=1,beta=0.5,gamma=1.5'",
+        "trials is 1, not 2",
     ):
         assert difference in err
     assert broken_off.asked.total() == before

@@ -187,7 +187,7 @@ def test_the_weights_stand_in_params_and_signature_and_must_agree(store_uri: str
     assert other.signature.weights == text
     with pytest.raises(NotComparableError) as refused:
         compare_runs(other.run_id, plain.run_id, tracking_uri=store_uri)
-    assert f"weights was '{DEFAULT_WEIGHTS}' and is '{text}'" in str(refused.value)
+    assert f"weights is `{DEFAULT_WEIGHTS}`, the candidate's is `{text}`" in str(refused.value)
     assert "`ignore=` what may differ" in str(refused.value)
 
     made = compare_runs(other.run_id, plain.run_id, ignore=["weights"], tracking_uri=store_uri, log=False)
@@ -201,7 +201,7 @@ def test_runs_judged_by_different_rubrics_do_not_compare(store_uri: str, tmp_pat
     both = {"overall_score": 0.9, "judge": "people"}
     reasoning = run_of(tmp_path, store_uri, [verdict_line()])
     answer = run_of(tmp_path, store_uri, [{"id": "pivot", **both}], rubric="answer")
-    with pytest.raises(NotComparableError, match="rubric was 'answer' and is 'reasoning'"):
+    with pytest.raises(NotComparableError, match="rubric is `answer`, the candidate's is `reasoning`"):
         compare_runs(reasoning.run_id, answer.run_id, tracking_uri=store_uri)
     made = compare_runs(
         reasoning.run_id, answer.run_id, ignore=["rubric", "weights", "judge"], tracking_uri=store_uri, log=False

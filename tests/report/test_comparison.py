@@ -307,7 +307,7 @@ def test_json_tells_no_sources_from_none_found() -> None:
 def test_annotations_escape_what_ends_a_property_or_a_message() -> None:
     made = comparison(flips=(replace(FLIP, id="a:b,c%d\n::error::x"),), lost=())
     first, second = annotations(made)
-    assert "%0A1 question broke, 1 was fixed; 0 allowed%0A" in first
+    assert "%0A1 question broke (allowed: 0); 1 was fixed%0A" in first
     assert second.startswith("::error title=a%3Ab%2Cc%25d %3A%3Aerror%3A%3Ax (travel) broke%3A ")
 
 

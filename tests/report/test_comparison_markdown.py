@@ -140,7 +140,7 @@ def test_a_page_stays_below_its_limit_and_counts_what_it_leaves_out() -> None:
         left_out = re.search(r"… and ([\d,]+) more, left out here", body)
         assert left_out
         assert number == int(left_out[1].replace(",", "")) + body.count("<br>")
-    assert "20,000 broke, 500 lost, 7,000 lower score, 900 fixed" in page
+    assert "20,000 broke, 500 were lost, 7,000 score lower, 900 were fixed" in page
     assert page.count("<details>") == page.count("</details>")
 
 

@@ -138,7 +138,7 @@ def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
         baseline=replace(BASELINE, settings=settings),
         candidate=replace(CANDIDATE, settings={"commit": "b7d3e9a", "prompt": "v4"}),
     )
-    assert say.differs(made) == "prompt (none) to v4; commit a1f9c2e to b7d3e9a"
+    assert say.differs(made) == "prompt: (none) → v4; commit: a1f9c2e → b7d3e9a"
 
 
 # Documents
@@ -209,17 +209,17 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
     )
     flips = (*edited, *(demoted(number, f"p{number}") for number in range(6)))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6, "source_text_changed": 3})
-    assert say.behind(made).startswith("“x” was edited: 3 of 9 questions that got worse")
+    assert say.cause(made).startswith("Cause of 3 of 9 questions that got worse, all in “rail”: “x” was edited")
     more = (*flips, demoted(9, "p9"))
     made = comparison(flips=more, drops=(), lost=(), causes={"source_demoted": 7, "source_text_changed": 3})
-    assert say.behind(made).startswith("no single document: an expected source is ranked lower")
+    assert say.cause(made).startswith("Cause of 7 of 10 questions that got worse, all in “rail”: no single")
 
 
 @pytest.mark.parametrize(("domains", "words"), CASES["it_is_said_in_which_domain_most_of_them_are"])
 def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
     flips = tuple(demoted(number, "p0", domain) for number, domain in enumerate(domains))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6})
-    assert say.behind(made) == f"“p0” is ranked lower: all 6 questions that got worse{words}"
+    assert say.cause(made) == f"Cause of all 6 questions that got worse{words}: “p0” is ranked lower"
 
 
 def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
@@ -228,8 +228,8 @@ def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
     was = BASELINE.signature.model_copy(update={"model": "gpt-4o", "target": "recorded:before.jsonl"})
     sides = {"baseline": replace(BASELINE, signature=was), "candidate": replace(CANDIDATE, signature=model)}
     made = comparison(flips=answered, drops=(), lost=(), causes={"answer_changed": 24}, **sides)
-    assert say.behind(made) == (
-        "no document: same sources, different answer: all 24 questions that got worse; "
+    assert say.cause(made) == (
+        "Cause of all 24 questions that got worse: no document: same sources, different answer; "
         "the model changed: gpt-4o → gpt-4o-mini"
     )
     assert next_steps(made)[0] == (
@@ -239,13 +239,13 @@ def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
     gone = (replace(FLIP, cause=Cause("source_lost", "", "s", 1, None)),)
     corpora = {name: replace(each, settings={"corpus": name}) for name, each in sides.items()}
     made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 1}, **corpora)
-    assert say.behind(made).endswith("; the corpus changed")
+    assert say.cause(made).endswith("; the corpus changed")
 
 
 def test_an_error_is_behind_what_was_lost_and_nothing_is_said_to_be_worse() -> None:
     made = quiet(lost=(LOST,), fates={"lost": 1}, causes={"target_failed": 1})
-    assert say.behind(made) == (
-        "no document: the target failed: the only question that was lost (no response within 60 s)"
+    assert say.cause(made) == (
+        "Cause of the only question that was lost: no document: the target failed (no response within 60 s)"
     )
 
 
@@ -256,9 +256,9 @@ def test_errors_with_several_messages_are_one_step_with_all_their_questions() ->
         for place, text in enumerate(messages)
     )
     made = quiet(lost=lost, fates={"lost": 3}, causes={"target_failed": 3}, verdict="unknown")
-    assert say.behind(made) == (
-        "no document: the target failed: all 3 questions that were lost (in 2 of them: HTTP 503)"
+    assert say.cause(made) == (
+        "Cause of all 3 questions that were lost: no document: the target failed (in 2 of them: HTTP 503)"
     )
     assert next_steps(made) == [
-        "The target failed (3 questions): fix the error (HTTP 503, in 2 of them), then evaluate again."
+        "The target failed (3 questions): fix the error (HTTP 503, in 2 of them), then rerun the evaluation."
     ]

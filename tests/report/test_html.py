@@ -320,7 +320,7 @@ def test_the_shape_says_which_way_and_is_filled_where_a_difference_is_shown(
         drawn = attributes_of(PLOTS.axis_plot(row_["mark"], 50, ""), mark)
         assert str(drawn.get("d", "")).endswith(tip)
         assert ("d" in drawn) == bool(tip)
-        assert row_["label"].endswith(", shown to differ") == (mark == "dot")
+        assert row_["label"].endswith(", the interval excludes 0") == (mark == "dot")
 
 
 @pytest.mark.parametrize(("k", "ranks"), [(3, [*range(1, 13), 20]), (15, [*range(1, 16), 20]), (30, range(1, 31))])
@@ -342,7 +342,7 @@ def test_where_no_page_is_behind_it_the_causes_are_told() -> None:
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
     page = Page(comparison_html(comparison(flips=(answered, replace(answered, id="2")), drops=())))
     assert "Causes 2" in page.words
-    assert "Same sources, different answer 2 questions got worse with it. Next: check the prompt and" in page.words
+    assert "Same sources, different answer 2 questions got worse. Next: check the prompt and" in page.words
     assert [each.get("culprit") for each in page.questions[:2]] == ["same sources, different answer"] * 2
 
 
@@ -376,14 +376,14 @@ def test_the_columns_that_a_page_reads_are_all_that_it_shows(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"num_common": 4, "fates": {}}, "All 4 common questions"),
+        ({"num_common": 4, "fates": {}}, "All 4 questions in both runs"),
         (
             {"num_common": 15, "fates": {"lower score": 12}},
-            "4 of 15 common questions, the worst first: all others, 1 of 12 lower score.",
+            "4 of 15 questions in both runs, the worst first: all others, 1 of 12 lower score.",
         ),
         (
             {"num_common": 20_004, "fates": {"identical": 20_000}, "same": (flat("a"),)},
-            "5 of 20,004 common questions, the worst first: all others, 1 of 20,000 identical.",
+            "5 of 20,004 questions in both runs, the worst first: all others, 1 of 20,000 identical.",
         ),
     ],
 )
@@ -486,7 +486,9 @@ def test_a_comparison_of_a_hundred_thousand_lists_every_regression_and_a_sample(
     assert groups == ["flip"] * 2_500 + ["same"] * SAMPLED
     assert [len(each.get("sides", ())) for each in page.questions[:2_500]] == [2] * 2_500
     assert {each["cause"] for each in page.questions[:2_500]} == {"source_lost"}
-    assert "4,500 of 100,000 common questions, the worst first: all others, 2,000 of 97,500 identical." in page.words
+    assert (
+        "4,500 of 100,000 questions in both runs, the worst first: all others, 2,000 of 97,500 identical." in page.words
+    )
 
 
 @pytest.mark.parametrize(("questions", "k"), [(10_000, 5), (1_000, 100)])

@@ -155,7 +155,7 @@ def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs
         ("worse", "baseline", (), 1, "is no longer returned"),
         ("worse", "baseline", ("--max-drop", "nonsense=5%"), 2, "nonsense"),
         ("broken", "baseline", (), 3, ""),
-        ("same", "three", (), 3, "the runs are not comparable: k was 3 and is 5"),
+        ("same", "three", (), 3, "the runs cannot be compared: the baseline's k is `3`, the candidate's is `5`"),
     ],
 )
 def test_exit_codes_each_from_a_real_case(

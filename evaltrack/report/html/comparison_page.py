@@ -33,7 +33,7 @@ from evaltrack.report.html.plots import axis_legend, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import BADGES, cause_names, changed_questions, fitted, score_titles
 from evaltrack.report.html.run_page import first_listed
-from evaltrack.report.templates import say, sentences
+from evaltrack.report.templates import say
 from evaltrack.report.text_diff import document_diff
 from evaltrack.report.words import HEADLINE_METRICS, failure_words
 
@@ -96,7 +96,6 @@ def _metric_fields(comparison: Comparison) -> dict[str, Any]:
         "legend": say.legend(comparison),
         "others": metric_rows(comparison, others),
         "others_reach": axis_reach(others),
-        "hints": _hints(comparison),
         "group_metrics": [name for name in (*HEADLINE_METRICS, *own) if name in measured],
         "most_groups": GROUPS,
     }
@@ -158,22 +157,16 @@ def _k(comparison: Comparison) -> int:
     return comparison.candidate.signature.k
 
 
-def _hints(comparison: Comparison) -> list[str]:
-    values = {metric.name: metric.candidate for metric in comparison.metrics}
-    most = {f"{metric.name}.max": metric.reachable for metric in comparison.metrics if metric.reachable is not None}
-    return sentences("hints.txt", metrics=values | most, signature=comparison.candidate.signature)
-
-
 def _listed_words(comparison: Comparison, num_listed: int) -> str:
     total = comparison.num_common
     if num_listed >= total:
-        return f"All {count(total, 'common question')}"
+        return f"All {count(total, 'question')} in both runs"
     short = [
         f"{len(changes):,} of {comparison.count(fate):,} {fate}"
         for fate, changes in (*comparison.by_fate.items(), ("identical", comparison.same))
         if comparison.count(fate) > len(changes)
     ]
-    return f"{num_listed:,} of {total:,} common questions, the worst first: {', '.join(['all others', *short])}"
+    return f"{num_listed:,} of {total:,} questions in both runs, the worst first: {', '.join(['all others', *short])}"
 
 
 # For notebooks

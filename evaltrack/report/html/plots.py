@@ -57,12 +57,12 @@ def axis_legend(metrics: Iterable[MetricDelta]) -> str:
     drawn = [(metric, mark) for metric in metrics if metric.shows_change and (mark := _mark(metric, "same"))]
     marks = {
         "Line: 95 % interval": any(metric.interval for metric, _ in drawn),
-        "filled: shown to differ": any(mark.shown for _, mark in drawn),
-        "hollow: not shown to differ": any(not mark.shown for _, mark in drawn),
-        "dashed: the limit of the gate": any(mark.limit is not None for _, mark in drawn),
+        "Filled: the interval excludes 0": any(mark.shown for _, mark in drawn),
+        "Hollow: the interval includes 0": any(not mark.shown for _, mark in drawn),
+        "Dashed: the gate's limit": any(mark.limit is not None for _, mark in drawn),
     }
-    words = "; ".join(words for words, is_drawn in marks.items() if is_drawn)
-    return f"Axis in points of 100. {words[:1].upper()}{words[1:]}." if words else ""
+    words = ". ".join(words for words, is_drawn in marks.items() if is_drawn)
+    return f"1 point = 0.01 (1 % of a rate). {words}." if words else ""
 
 
 def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta]) -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ def moved_name(metric: MetricDelta) -> str:
 
 def _label(line: MetricLine) -> str:
     """Return a description of the plot for people who cannot see it."""
-    shown = "shown to differ" if _differs(line.metric) else "not shown to differ"
+    shown = f"the interval {'excludes' if _differs(line.metric) else 'includes'} 0"
     interval = f", 95 % interval {line.interval}" if line.metric.interval else ""
     return f"{line.change}{interval}, {shown}"
 
