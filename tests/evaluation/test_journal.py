@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import shutil
 import signal
 import sqlite3
 import stat
@@ -75,34 +77,17 @@ def recalled(opened: Open, *numbers: int) -> list[Row | None]:
     return found
 
 
-@pytest.mark.parametrize("made", [row(1), row(1, trial=3), row(1, failed=True)], ids=["answered", "trial 3", "failed"])
-def test_a_row_comes_back_as_it_was(opened: Open, made: Row) -> None:
-    kept(opened, made)
+def test_a_row_is_found_as_it_was_by_id_digest_and_trial(opened: Open) -> None:
+    kept(opened, row(1), row(2, trial=2), row(3, failed=True))
+    kept(opened, row(1, text="Edited?"))
     journal = opened()
-    assert journal.recall(made.question, made.trial or 1) == made
-    assert journal.reuse == Reuse(num_rows=1, reused=1, redone=0, retried=0)
-
-
-def test_a_row_is_found_by_id_digest_and_trial(opened: Open) -> None:
-    kept(opened, row(1), row(2, trial=2))
-    journal = opened()
-    assert journal.recall(question(3), 1) is None
-    assert journal.recall(question(1), 2) is None
-    assert journal.recall(question(2), 1) is None
+    assert [journal.recall(question(number), trial) for number, trial in ((4, 1), (1, 2), (2, 1))] == [None] * 3
     relabelled = question(1).model_copy(update={"notes": "New notes.", "category": "c", "domain": "other"})
     assert journal.recall(relabelled, 1) == row(1)
+    assert journal.recall(question(1, "Edited?"), 1) == row(1, text="Edited?")
     assert journal.recall(question(2), 2) == row(2, trial=2)
-    assert journal.reuse == Reuse(num_rows=2, reused=2, redone=0, retried=0)
-
-
-def test_an_edit_that_is_taken_back_finds_its_row(opened: Open) -> None:
-    kept(opened, row(1, text="First?"))
-    kept(opened, row(1, text="Second?"))
-    for text in ("First?", "Second?"):
-        journal = opened()
-        assert journal.recall(question(1, text), 1) == row(1, text=text)
-        assert (journal.reuse, journal.reuse.dropped) == (Reuse(num_rows=1, reused=1, redone=0, retried=0), 0)
-        journal.close()
+    assert journal.recall(question(3), 1) == row(3, failed=True)
+    assert journal.reuse == Reuse(num_rows=3, reused=4, redone=0, retried=0)
 
 
 def test_only_a_success_replaces_an_error(opened: Open) -> None:
@@ -264,21 +249,14 @@ KEPT = 60
 
 @pytest.fixture(scope="module")
 def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a journal as a kill leaves them: half of its rows are in the log."""
     path = tmp_path_factory.mktemp("interrupted run") / "journal.sqlite"
-    code = (
-        "import os, sys; from pathlib import Path; from evaltrack.evaluation.journal import Journal\n"
-        "from tests.evaluation.test_journal import KEPT, row\n"
-        "path = Path(sys.argv[1]); journal = Journal(path, {'command': 'c'})\n"
-        "journal.keep([row(number) for number in range(KEPT // 2)]); journal.close()\n"
-        "journal = Journal(path, {'command': 'c'})\n"
-        "for number in range(KEPT // 2, KEPT): journal.keep([row(number)])\n"
-        "os.kill(os.getpid(), 9)"
-    )
-    ended = subprocess.run([sys.executable, "-c", code, str(path)], cwd=REPO, timeout=60)
-    assert ended.returncode == -9
-    assert path.stat().st_size > 10_000
-    assert path.with_name("journal.sqlite-wal").stat().st_size > 10_000
-    return path
+    with closing(Journal(path, {"command": "c"})) as journal:
+        journal.keep([row(number) for number in range(KEPT // 2)])
+    with closing(Journal(path, {"command": "c"})) as journal:
+        for number in range(KEPT // 2, KEPT):
+            journal.keep([row(number)])
+        return shutil.copytree(path.parent, tmp_path_factory.mktemp("killed") / "copy") / path.name
 
 
 def damaged(path: Path, broken_off: Path, end: str, change: Callable[[bytes], bytes]) -> None:
@@ -296,36 +274,37 @@ def usable_or_told(opened: Open, path: Path) -> int | None:
     except UsageError as error:
         refused = str(error)
     if refused:
-        assert refused.startswith(f"{path}: is damaged (")
-        assert refused.endswith("); remove it, and evaluate again")
-        assert "\n" not in refused
+        assert re.fullmatch(rf"{path}: is damaged \(.*\); remove it, and evaluate again", refused)
         return None
-    found = {number: journal.recall(question(number), 1) for number in range(KEPT)}
-    assert all(each is None or each == row(number) for number, each in found.items())
-    journal.keep([row(number) for number, each in found.items() if each is None])
-    assert journal.problem is None
+    found = [journal.recall(question(number), 1) for number in range(KEPT)]
+    assert all(each is None or each == row(number) for number, each in enumerate(found))
     journal.close()
-    assert recalled(opened, *range(KEPT)) == [row(number) for number in range(KEPT)]
-    return sum(each is not None for each in found.values())
+    return sum(each is not None for each in found)
 
 
-@pytest.mark.parametrize("share", [0, 0.001, 0.005, 0.1, 0.35, 0.5, 0.75, 0.99, 1])
 @pytest.mark.parametrize("end", ["", "-wal"], ids=["journal", "log"])
-def test_a_journal_that_was_cut(opened: Open, path: Path, broken_off: Path, end: str, share: float) -> None:
-    damaged(path, broken_off, end, lambda content: content[: int(len(content) * share)])
-    found = usable_or_told(opened, path)
-    if share == 1:
-        assert found == KEPT
-    elif end:
-        assert found is not None
-        assert KEPT // 2 <= found < KEPT
-    else:
-        assert not found or share > 0.4, "the first pages hold what the others are found by"
+def test_a_journal_that_was_cut_gives_whole_rows_and_takes_the_others_again(
+    opened: Open, path: Path, broken_off: Path, end: str
+) -> None:
+    for share in (0, 0.005, 0.35, 0.75, 1):
+        damaged(path, broken_off, end, lambda content, share=share: content[: int(len(content) * share)])
+        found = usable_or_told(opened, path)
+        if share == 1:
+            assert found == KEPT
+        elif end:
+            assert found is not None
+            assert KEPT // 2 <= found < KEPT
+        else:
+            assert not found or share > 0.4, "the first pages hold what the others are found by"
+        if found is not None:
+            kept(opened, *map(row, range(KEPT)))
+            assert recalled(opened, *range(KEPT)) == list(map(row, range(KEPT)))
+        delete_journal(path)
 
 
-def test_a_journal_whose_bytes_changed(opened: Open, path: Path, broken_off: Path) -> None:
+def test_a_journal_whose_bytes_changed_gives_no_changed_row(opened: Open, path: Path, broken_off: Path) -> None:
     outcomes = set[int | None]()
-    for seed in range(60):
+    for seed in range(20):
         chance = random.Random(seed)
 
         def spoil(content: bytes, chance: random.Random = chance) -> bytes:
@@ -335,15 +314,9 @@ def test_a_journal_whose_bytes_changed(opened: Open, path: Path, broken_off: Pat
             return bytes(spoilt)
 
         damaged(path, broken_off, chance.choice(["", "-wal"]), spoil)
-        with suppress(UsageError):
-            outcomes.add(None)
-            journal = opened()
-            for number in range(KEPT):
-                assert journal.recall(question(number), 1) in (None, row(number)), (seed, number)
-            outcomes.add(journal.reuse.reused)
-            journal.close()
+        outcomes.add(usable_or_told(opened, path))
         delete_journal(path)
-    assert len(outcomes) > 5, "the damage should not always do the same"
+    assert len(outcomes) > 3, "the damage should not always do the same"
 
 
 @pytest.mark.parametrize(
@@ -409,12 +382,10 @@ def write_into(path: Path, statement: str, *values: object) -> None:
     ],
     ids=lambda text: str(text)[:20] if len(text) < 30 else "",
 )
-@pytest.mark.parametrize("signed", [True, False], ids=["checksum", "no checksum"])
-def test_content_that_is_no_row_is_asked_again(opened: Open, path: Path, text: str | bytes, signed: bool) -> None:
+def test_content_that_is_no_row_is_asked_again(opened: Open, path: Path, text: str | bytes) -> None:
     kept(opened, row(1), row(3))
     raw = text.encode() if isinstance(text, str) else text
-    checksum = crc32(raw) if signed else 0
-    write_into(path, "update rows set row = cast(? as text), checksum = ? where id = '1'", raw, checksum)
+    write_into(path, "update rows set row = cast(? as text), checksum = ? where id = '1'", raw, crc32(raw))
     journal = opened()
     assert [journal.recall(question(number), 1) for number in (1, 3)] == [None, row(3)]
     assert journal.reuse == Reuse(num_rows=2, reused=1, redone=1, retried=0)
@@ -426,8 +397,6 @@ def test_content_that_is_no_row_is_asked_again(opened: Open, path: Path, text: s
 def test_a_number_that_was_edited_is_asked_again(opened: Open, path: Path) -> None:
     kept(opened, row(1))
     write_into(path, "update rows set row = replace(row, '\"hit\":1.0', '\"hit\":0.0')")
-    with closing(sqlite3.connect(path)) as other:
-        assert '"hit":0.0' in other.execute("select row from rows").fetchone()[0]
     assert recalled(opened, 1) == [None]
 
 
@@ -453,13 +422,12 @@ def test_hostile_ids_are_data(opened: Open) -> None:
     assert [journal.recall(each.question, 1) for each in rows] == rows
 
 
-def test_a_disk_that_runs_full(opened: Open, small_disk: Path) -> None:
+def test_a_disk_that_runs_full_loses_no_row_and_takes_rows_again(opened: Open, small_disk: Path) -> None:
     path = small_disk / "journal.sqlite"
     journal, told = opened(path), 0
     while journal.problem is None and told < 1000:
         journal.keep([row(told)])
         told += journal.problem is None
-    journal.keep([row(told)])
     journal.belongs_to("4488541a")
     assert 10 < told < 1000
     assert journal.problem is not None
@@ -467,8 +435,7 @@ def test_a_disk_that_runs_full(opened: Open, small_disk: Path) -> None:
     assert journal.problem.endswith("later rows are not stored")
     journal.close()
 
-    with pytest.raises(OSError, match="No space left"):
-        fill(small_disk / "filler")
+    fill(small_disk / "filler")
     journal = opened(path)
     assert [journal.recall(question(number), 1) for number in range(told + 1)] == [*map(row, range(told)), None]
     journal.keep([row(told)])
@@ -477,13 +444,12 @@ def test_a_disk_that_runs_full(opened: Open, small_disk: Path) -> None:
 
     (small_disk / "filler").unlink()
     subprocess.run(["mount", "-o", "remount,size=2m", small_disk], check=True)
-    journal = opened(path)
-    journal.keep([row(told)])
-    assert journal.problem is None
-    journal.close()
-    again = opened(path)
-    assert [again.recall(question(number), 1) for number in range(told + 1)] == [*map(row, range(told + 1))]
-    again.close()
+    for _ in range(2):
+        journal = opened(path)
+        journal.keep([row(told)])
+        assert journal.problem is None
+        assert [journal.recall(question(number), 1) for number in range(told)] == [*map(row, range(told))]
+        journal.close()
 
 
 FILLS_AND_DIES = """
@@ -501,13 +467,12 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_journal_on_a_full_disk_says_of_which_run_it_is_after_a_kill(small_disk: Path) -> None:
     path = small_disk / "journal.sqlite"
     assert warm.run(("-c", FILLS_AND_DIES, str(path)), small_disk, os.environ).returncode == -signal.SIGKILL
-    with suppress(OSError):
-        fill(small_disk / "filler")
+    fill(small_disk / "filler")
     assert read_command(path)["run_id"] == "4488541a"
 
 
 def fill(path: Path) -> None:
-    with path.open("wb", buffering=0) as file:
+    with suppress(OSError), path.open("wb", buffering=0) as file:
         while True:
             file.write(b"x" * 512)
 
