@@ -15,19 +15,17 @@ from evaltrack.evaluation.run_warnings import (
     UnmeasuredRetrieval,
     UnmeasuredScores,
 )
-from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Failure, Passage, Question, Response, Row, Source, Verdict
+from evaltrack.metrics.measure import Rules
+from evaltrack.records import Failure, Passage, Question, Response, Row, Source
+from tests.compared import measured
 from tests.files import put
 
 
-def row(question: Question, response: Response, *verdicts: Verdict) -> Row:
-    made = measure(question, response, Rules(2), verdicts)
-    scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed, "finds": made.finds}
-    position = {"position": 0, "started_at": 0.0, "seconds": 0.1}
-    return Row(question=question, response=response, verdicts=verdicts, **scored, **position)
+def row(question: Question, response: Response) -> Row:
+    return measured(question, response, rules=Rules(2))
 
 
-def texts(warning: NearIds | SmallK | UnmeasuredRetrieval | UnmeasuredScores, *rows: Row) -> list[str]:
+def texts(warning: Any, *rows: Row) -> list[str]:
     for each in rows:
         warning.add(each)
     return list(warning.texts())
@@ -42,19 +40,13 @@ TEXT = Response(sources=(Source(chunk_id="a#1", text="Some page."),))
 ANSWER = Response(answer="Yes.")
 
 
-def test_quotations_need_texts() -> None:
-    (text,) = texts(UnmeasuredRetrieval([].append), *[row(QUOTED, BARE)] * 14, *[row(BY_ID, BARE)] * 16)
-    assert text.startswith("the retrieval of 14 of 30 questions was not measured: quotations are expected, and the")
-    assert "return the `text` of each. See " in text
-
-
-def test_each_reason_has_its_note() -> None:
-    no_texts, no_sources = texts(
-        UnmeasuredRetrieval([].append), row(QUOTED, BARE), row(BY_ID, ANSWER), row(QUOTED, ANSWER), row(BY_ID, BARE)
-    )
-    assert no_texts.startswith("the retrieval of 1 of 4 questions was not measured: quotations are expected")
+def test_each_reason_why_retrieval_was_not_measured_has_its_note() -> None:
+    rows = [*[row(QUOTED, BARE)] * 14, *[row(BY_ID, ANSWER)] * 2, row(QUOTED, ANSWER), *[row(BY_ID, BARE)] * 13]
+    no_texts, no_sources = texts(UnmeasuredRetrieval([].append), *rows)
+    assert no_texts.startswith("the retrieval of 14 of 30 questions was not measured: quotations are expected, and the")
+    assert "return the `text` of each. See " in no_texts
     assert no_sources.startswith(
-        "the retrieval of 2 of 4 questions was not measured: the target reports no sources; return"
+        "the retrieval of 3 of 30 questions was not measured: the target reports no sources; return"
     )
 
 
@@ -143,27 +135,47 @@ def missed(*found: str, expected: tuple[str, ...] = ("v2/a#1",)) -> Row:
 
 
 def after(*rows: Row) -> tuple[list[str], list[str]]:
+    """The warnings while the rows come, and the notes at the end."""
     said: list[str] = []
-    warning = NothingExpected(said.append)
-    for each in rows:
-        warning.add(each)
-    return said, list(warning.texts())
+    return said, texts(NothingExpected(said.append), *rows)
 
 
 def test_ids_of_another_form_are_said_once() -> None:
-    said, told = after(*(missed("a#1", "b#1") for number in range(25)))
-    assert len(said) == 1
-    assert said[0].startswith(WARNING)
-    (note,) = told
+    (said,), (note,) = after(*[missed("a#1", "b#1")] * 25)
+    assert said.startswith(WARNING)
     assert note.startswith("no expected source of 25 questions was ever returned: expected v2/a#1, returned e.g. a#1")
-    assert after(*(missed("a#1") for number in range(ENOUGH - 1))) == ([], [])
+    (_, (note,)) = after(*[missed("x" * 70)] * 12)
+    assert f"returned e.g. {'x' * 59}…; do the ids" in note
 
 
-def test_one_that_came_back_settles_it() -> None:
-    misses = [missed("a#1") for number in range(ENOUGH)]
-    assert after(missed("x", "y", "z", "v2/a#1"), *misses) == ([], [])
-    said, told = after(*misses, missed("v2/a#1"))
-    assert (len(said), told) == (1, [])
+ASKED = Question(id="1", question="?", domain="d", expected_chunks=("a",))
+DOWN = Row(
+    position=0,
+    question=ASKED,
+    failure=Failure(kind="target_error", message="no route"),
+    started_at=0.0,
+    seconds=0.1,
+)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [missed("a#1")] * (ENOUGH - 1),
+        [missed("x", "y", "z", "v2/a#1"), *[missed("a#1")] * ENOUGH],
+        [missed("a#1", expected=())] * 20,
+        [missed()] * 20,
+        [DOWN] * 20,
+    ],
+    ids=["few", "one came back", "none is expected", "none is returned", "the target failed"],
+)
+def test_rows_that_say_nothing_of_the_ids_make_no_warning(rows: list[Row]) -> None:
+    assert after(*rows) == ([], [])
+
+
+def test_a_warning_that_is_settled_later_is_no_note() -> None:
+    said, notes = after(*[missed("a#1")] * ENOUGH, missed("v2/a#1"))
+    assert (len(said), notes) == (1, [])
 
 
 def quoted(quote: str, text: str) -> Row:
@@ -173,29 +185,12 @@ def quoted(quote: str, text: str) -> Row:
 
 def test_quotations_are_no_ids() -> None:
     quote = "Cash of 10,000 euros or more per person must be declared to customs on entering or leaving the Union."
-    said, told = after(*(quoted(quote, "A visa\nis " + "long " * 30) for number in range(12)))
-    assert len(said) == 1
-    (note,) = told
+    (_,), (note,) = after(*[quoted(quote, "A visa\nis " + "long " * 30)] * 12)
     assert note.startswith("no source held an expected quotation in any of 12 questions: expected “Cash of 10,000")
     assert "…”, returned e.g. “A visa is long long" in note
     assert note.count("“") == note.count("”") == 2
     assert "ids" not in note
-    assert after(*(quoted(quote, quote) for number in range(12))) == ([], [])
-
-
-def test_an_id_that_is_cut_ends_with_an_ellipsis() -> None:
-    _, told = after(*(missed("x" * 70) for number in range(12)))
-    (note,) = told
-    assert f"returned e.g. {'x' * 59}…; do the ids" in note
-
-
-def test_what_was_not_measured_says_nothing() -> None:
-    asked = Question(id="1", question="?", domain="d", expected_chunks=("a",))
-    failure = Failure(kind="target_error", message="no route")
-    failed = Row(position=0, question=asked, failure=failure, started_at=0.0, seconds=0.1)
-    assert after(*(missed("a#1", expected=()) for number in range(20))) == ([], [])
-    assert after(*[failed] * 20) == ([], [])
-    assert after(*(missed() for number in range(20))) == ([], [])
+    assert after(*[quoted(quote, quote)] * 12) == ([], [])
 
 
 def test_a_run_says_it_on_stderr_and_in_its_notes(
@@ -216,8 +211,9 @@ def gap(why: str | None) -> Row:
 
 def test_a_note_says_what_was_not_measured() -> None:
     gaps = map(gap, ("first", "often", "often", None))
-    said = texts(UnmeasuredScores(["tone", "other"]), *gaps)
-    assert said == ["tone was not measured on 3 of 4 questions that were answered: first"]
+    assert texts(UnmeasuredScores(["tone", "other"]), *gaps) == [
+        "tone was not measured on 3 of 4 questions that were answered: first"
+    ]
     assert texts(UnmeasuredScores(["tone"])) == []
 
 

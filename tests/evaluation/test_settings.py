@@ -37,21 +37,14 @@ def test_numbers_are_logged_as_they_are_used(number: float) -> None:
     assert float(params["timeout"]) == pytest.approx(number * 1e7, rel=1e-14)
 
 
-def test_the_rules_of_a_run() -> None:
+def test_the_rules_of_a_run_and_the_weights_in_its_signature() -> None:
     assert EvaluationConfig().rules == Rules()
     assert EvaluationConfig(k=3, alpha=1, pass_threshold=0.5).rules == Rules(3, Weights(alpha=1), 0.5)
+    assert EvaluationConfig(alpha=1 / 3).weights_text == "alpha=0.333333333333333,beta=0.5,gamma=1.5"
     weights, of_rubric = "h_count=0.3,oscillation=0.1", RubricWeights(h_count=0.3, oscillation=0.1)
     assert EvaluationConfig(rubric_weights=weights).rules == Rules()
-    assert EvaluationConfig(rubric="reasoning", rubric_weights=weights).rules == Rules(reasoning=of_rubric)
-
-
-def test_the_weights_in_a_signature() -> None:
-    assert EvaluationConfig(alpha=1 / 3).weights_text == "alpha=0.333333333333333,beta=0.5,gamma=1.5"
-    made = EvaluationConfig(rubric="reasoning", rubric_weights="h_count=0.3,oscillation=0.1")
-    assert made.weights_text == str(RubricWeights(h_count=0.3, oscillation=0.1))
-
-
-def test_weights_of_the_rubric_that_do_not_sum_up() -> None:
+    made = EvaluationConfig(rubric="reasoning", rubric_weights=weights)
+    assert (made.rules, made.weights_text) == (Rules(reasoning=of_rubric), str(of_rubric))
     with pytest.raises(UsageError, match=r"^rubric weights: the sum is 1.1, not 1; change others too: h_count=0.3,"):
         EvaluationConfig.of(rubric_weights="h_count=0.3")
 
@@ -75,11 +68,6 @@ def test_a_number_has_bounds(name: str) -> None:
             EvaluationConfig.of(**{name: wrong})
 
 
-def test_the_first_of_several_is_named() -> None:
-    with pytest.raises(UsageError, match=r"^k is 0; "):
-        EvaluationConfig.of(k=0, trials=0, concurrency=0, timeout=0)
-
-
 def test_there_is_no_such_setting() -> None:
     with pytest.raises(TypeError, match=r"^there is no setting `trails`; did you mean `trials`\?$"):
         EvaluationConfig.of(trails=3)
@@ -87,15 +75,12 @@ def test_there_is_no_such_setting() -> None:
         run_eval("golden.jsonl", trails=3)  # type: ignore[call-arg]
 
 
-def test_prices() -> None:
+def test_prices_come_in_pairs() -> None:
     assert EvaluationConfig().prices is None
     prices = EvaluationConfig(price_in=0.15, price_out=0.6).prices
     assert prices == Prices(0.15, 0.6)
     assert prices.cost(Usage(prompt_tokens=1_000_000, completion_tokens=500_000)) == pytest.approx(0.45)
     assert EvaluationConfig(judge_price_in=0, judge_price_out=0).judge_prices == Prices(0, 0)
-
-
-def test_half_a_price_list_is_refused() -> None:
     for values, whose in (({"price_in": 0.15}, "target"), ({"judge_price_out": 0.6}, "judge")):
         said = f"^prices of the {whose}: give the price of input and of output, or neither$"
         with pytest.raises(UsageError, match=said):

@@ -40,25 +40,12 @@ BOMB = "a: &a [1,1,1,1,1,1]\n" + "".join(
 """Small, and two million values once each alias is written out."""
 
 
-def write(folder: Path, name: str, text: str | bytes) -> Path:
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
 def test_yaml_and_toml_say_the_same(tmp_path: Path) -> None:
-    read = [
-        read_sweep(write(tmp_path, name, text))
-        for name, text in {
-            "a.yaml": YAML,
-            "b.yml": b"\xef\xbb\xbf" + YAML.encode(),
-            "c.toml": TOML,
-            "d.toml": b"\xef\xbb\xbf" + TOML.encode(),
-        }.items()
-    ]
+    forms = {"a.yaml": YAML, "b.yml": "\ufeff" + YAML, "c.toml": TOML, "d.toml": "\ufeff" + TOML}
+    read = [read_sweep(put(tmp_path / name, text)) for name, text in forms.items()]
     assert all(each == read[0] for each in read)
     assert [each.target for each in read[0].targets] == ["bm25:docs", "openai:m"]
-    assert read_sweep(write(tmp_path, "e.json", '{"golden": "x.jsonl"}')).k == [5]
+    assert read_sweep(put(tmp_path / "e.json", {"golden": "x.jsonl"})).k == [5]
 
 
 def test_one_value_is_a_list_of_one() -> None:
@@ -98,18 +85,15 @@ def test_all_mistakes_are_one_error() -> None:
             "half of a surrogate",
         ),
         ("a.txt", "", "its name must end in .yaml, .yml, .json, .toml"),
+        ("none.yaml", None, "none.yaml"),
+        ("folder.yaml", None, "folder.yaml"),
     ],
 )
-def test_a_file_that_is_none(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        read_sweep(write(tmp_path, name, text))
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_no_sweep(tmp_path: Path, name: str, text: str | bytes | None, message: str) -> None:
     (tmp_path / "folder.yaml").mkdir()
-    for name in ("none.yaml", "folder.yaml"):
-        with pytest.raises(UsageError, match=name):
-            read_sweep(tmp_path / name)
+    path = tmp_path / name if text is None else put(tmp_path / name, text)
+    with pytest.raises(UsageError, match=message):
+        read_sweep(path)
 
 
 @pytest.fixture
