@@ -22,6 +22,7 @@ from evaltrack.evaluation.settings_sources import read_settings
 from tests.cli.test_ui import lines_until_ready
 from tests.conftest import REPO, evaltrack
 from tests.files import put
+from tests.in_process import called
 from tests.mlflow_server import free_port
 
 PAGES = ("/", "/evaltrack/", "/api/2.0/mlflow/experiments/get?experiment_id=0")
@@ -69,7 +70,7 @@ def test_a_page_under_another_name_reaches_nothing(tmp_path: Path, empty_databas
 
 @pytest.mark.parametrize("hosts", ["*", "10.*", "a b", "http://x", "x,*.example.com"])
 def test_no_pattern_of_hosts(tmp_path: Path, hosts: str) -> None:
-    ended = evaltrack("ui", "--allowed-hosts", hosts, cwd=tmp_path)
+    ended = called("ui", "--allowed-hosts", hosts, cwd=tmp_path)
     assert ended.returncode == 2
     assert "is not a host; write names separated by commas, without patterns" in ended.stderr
 

@@ -84,23 +84,16 @@ def test_html_in_another_charset(tmp_path: Path) -> None:
 # Errors
 
 
-def test_no_folder(tmp_path: Path) -> None:
-    """A folder that is not there, or is a file, is an error."""
-    (file := tmp_path / "page.md").write_text("# T\ntext")
-    for folder in (tmp_path / "none", file):
-        assert refused(folder) == (
-            f"corpus {folder}: no such directory; name a folder of pages (.htm, .html, .md, .rst, .txt)"
-        )
-
-
 BLANK = {"a.html": "", "b.rst": "", "c.txt": " \n", "d.htm": "<script>x</script><nav>x</nav>", "e.md": "# T\n## S\n"}
+PAGES = "(.htm, .html, .md, .rst, .txt)"
 
 
 @pytest.mark.parametrize("pages", [{}, {"notes.tex": "# T\ntext"}, BLANK, {"page.md/x.tex": ""}])
-def test_no_pages(tmp_path: Path, pages: Mapping[str, str | bytes]) -> None:
-    """A folder from which no chunk comes is an error that says what a page is."""
+def test_a_folder_without_pages_says_what_a_page_is(tmp_path: Path, pages: Mapping[str, str | bytes]) -> None:
     write(tmp_path, pages)
-    assert refused(tmp_path) == f"corpus {tmp_path}: holds no pages with text (.htm, .html, .md, .rst, .txt)"
+    assert refused(tmp_path) == f"corpus {tmp_path}: holds no pages with text {PAGES}"
+    for folder in (tmp_path / "none", put(tmp_path / "file.md", "# T\ntext")):
+        assert refused(folder) == f"corpus {folder}: no such directory; name a folder of pages {PAGES}"
 
 
 def test_all_problems_of_a_folder_are_one_error(tmp_path: Path) -> None:

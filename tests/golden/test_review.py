@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from operator import methodcaller
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.lines import checked_question
@@ -95,39 +94,21 @@ def test_a_change_that_makes_a_bad_line_is_refused() -> None:
         changed_fields(raw, question_of(raw), lambda *_: {"question": " "})
 
 
-chunks = st.sampled_from([VISA, BAGS, NAMELESS, Shown("c", "C", "90 days for 7 kg")])
-steps = st.one_of(
-    st.tuples(st.just("mark"), chunks, st.none()),
-    st.tuples(st.just("unmark"), chunks, st.none()),
-    st.tuples(st.just("give"), chunks, st.none() | st.integers(0, 3)),
-    st.tuples(st.just("quote"), chunks, st.sampled_from(["90 days", "7 kg", "none"])),
-    st.tuples(st.just("negate"), chunks, st.none()),
-)
-
-
-@settings(deadline=None, derandomize=True, max_examples=300)
-@given(st.lists(steps, max_size=8), st.booleans())
-def test_whatever_done_the_line_is_good_and_can_be_undone(done: list[tuple[str, Shown, Any]], by_title: bool) -> None:
-    raw: dict[str, Any] = {"id": 1, "question": "How long?", "draft": True}
-    start, undo = dict(raw), list[Fields]()
-    for kind, chunk, value in done:
-        arguments = {"mark": (chunk,), "unmark": (chunk,), "give": (chunk, value), "negate": ()}
-        arguments["quote"] = (chunk, value, chunk, ids)
-        edit = methodcaller(kind, *arguments[kind])
-        try:
-            changes = changed_fields(raw, question_of(raw), editing(edit, by_title))
-        except UsageError:
-            continue
-        undo.append({name: raw.get(name) for name in changes})
-        raw = after(raw, changes)
-        expectation = Expectation.of(question_of(raw), raw, by_title)
-        if kind != "negate":
-            assert expectation.expects(chunk) == (kind in ("mark", "quote") or (kind == "give" and value != 0))
-        if kind == "give":
-            assert value is None or expectation.grade(chunk) in (value, None)
-    for before in reversed(undo):
-        raw = after(raw, changed_fields(raw, question_of(raw), lambda *_, before=before: before))  # type: ignore[misc]
-    assert raw == start
+@pytest.mark.parametrize("by_title", [False, True])
+def test_whatever_is_done_the_line_is_good_and_can_be_undone(by_title: bool) -> None:
+    start: dict[str, Any] = {"id": 1, "question": "How long?", "draft": True}
+    for seed in range(100):
+        raw, undo = dict(start), list[Fields]()
+        for name in Random(seed).choices(sorted(EDITS.keys() - {"unquote"}), k=8):
+            with suppress(UsageError):
+                changes = changed_fields(raw, question_of(raw), editing(EDITS[name], by_title))
+                undo.append({name: raw.get(name) for name in changes})
+                raw = after(raw, changes)
+                question_of(raw)
+        assert undo
+        for before in reversed(undo):
+            raw = after(raw, changed_fields(raw, question_of(raw), lambda *_, before=before: before))  # type: ignore[misc]
+        assert raw == start
 
 
 def test_rankings_are_pooled_in_turn() -> None:
@@ -159,12 +140,9 @@ def test_each_action_is_on_the_disk_at_once(golden: Path) -> None:
     ]
     assert session.drafts == 1
     assert session.question("1").expected_chunks == ("visa#stay",)
-
-
-def test_what_changes_nothing_writes_nothing(golden: Path) -> None:
-    session, node = ReviewSession(golden), golden.stat().st_ino
+    node = golden.stat().st_ino
     assert session.act("two", editing(lambda each: each.mark(Shown("7", "", "")))).done
-    assert golden.stat().st_ino == node
+    assert golden.stat().st_ino == node, "a change of nothing was written"
 
 
 def test_undo_goes_back_step_by_step(golden: Path) -> None:

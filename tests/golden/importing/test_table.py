@@ -184,10 +184,10 @@ def test_parquet_keeps_lists_and_types(tmp_path: Path) -> None:
 def test_many_lines(tmp_path: Path) -> None:
     """Columns that a hostile file invents for each line do not make as many notes."""
     with (tmp_path / "big.jsonl").open("w") as file:
-        file.writelines(json.dumps({"question": f"{n}?", f"column {n}": n}) + "\n" for n in range(10_000))
+        file.writelines(json.dumps({"question": f"{n}?", f"column {n}": n}) + "\n" for n in range(1000))
     made = import_golden(tmp_path / "big.jsonl", tmp_path / "out.jsonl")
-    assert (made.questions, len(made.notes)) == (10_000, 201)
-    assert "too many to name: 9,800" in made.notes[-1]
+    assert (made.questions, len(made.notes)) == (1000, 201)
+    assert "too many to name: 800" in made.notes[-1]
 
 
 def test_hostile_text_is_shown_harmless(tmp_path: Path) -> None:
