@@ -50,6 +50,8 @@ def read_metadata(path: Path) -> pq.FileMetaData:
     import pyarrow.parquet as pq
 
     metadata = pq.read_metadata(path)
+    if not metadata.num_columns:  # the reader would make as many empty rows as the file claims
+        return metadata
     source = pa.PythonFile(_NoData(path.stat().st_size), mode="r")
     try:
         for _ in pq.ParquetFile(source, metadata=metadata, pre_buffer=True).iter_batches():
