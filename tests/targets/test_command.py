@@ -12,11 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evaltrack.records import Question, Response, Source, Turn
-from evaltrack.targets.command import CommandTarget, CommandTargetError, fill, open_command
+from evaltrack.targets.command import CommandTarget, CommandTargetError, open_command
 from tests.actors import asked, evaluated
 from tests.files import data, put
 
@@ -90,13 +88,6 @@ def test_question_stays_one_argument(question: str, tmp_path: Path, monkeypatch:
     assert not list(tmp_path.iterdir())
 
 
-@given(st.text(), st.text(), st.lists(st.sampled_from(["{question}", "{k}", "{{", "}}", "a", " "]), max_size=8))
-def test_fill(question: str, k: str, parts: list[str]) -> None:
-    """Each placeholder of an argument becomes its value, whatever the values hold."""
-    meant = {"{question}": question, "{k}": k, "{{": "{", "}}": "}"}
-    assert fill("".join(parts), {"question": question, "k": k}) == "".join(meant.get(part, part) for part in parts)
-
-
 # Running
 
 
@@ -115,20 +106,6 @@ def test_the_output_is_a_response_of_a_program_with_our_folder_and_environment(
     assert ask("'./my bob' ask {question} --output json").answer == "Where do cats sleep?"
 
 
-def test_many_at_once() -> None:
-    """Several programs run at the same time, each with its own question."""
-    target = open_command('sh -c \'sleep 0.2; echo "\\"$1\\""\' - {id}', {})
-    questions = [Question(id=str(number), question="Why?", domain="d") for number in range(40)]
-
-    async def answers() -> dict[str, str | None]:
-        rows = [row async for row in evaluated(questions, target, concurrency=20)]
-        return {row.question.id: row.response.answer if row.response else str(row.failure) for row in rows}
-
-    start = time.monotonic()
-    assert asyncio.run(answers()) == {str(number): str(number) for number in range(40)}
-    assert time.monotonic() - start < 0.2 * 40
-
-
 # What goes wrong
 
 
@@ -138,16 +115,6 @@ def test_program_fails(code: str, message: str) -> None:
     assert error_of(code) == message
     with pytest.raises(CommandTargetError, match=r"^cannot be started: Argument list too long$"):
         ask("echo {question}", "x" * (1 << 20))
-
-
-def test_endless_output(tmp_path: Path) -> None:
-    """A program that writes without end is killed at the limit."""
-    start = time.monotonic()
-    code = f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}}\\n')\n"
-    code += "while True: os.write(1, b' ' * 65536)"
-    assert error_of(code) == "wrote more than 16,777,216 bytes and was killed"
-    assert time.monotonic() - start < 10
-    assert not alive(written(tmp_path / "pid"))
 
 
 def family(tmp_path: Path, *, then: str, start: str = "") -> str:
@@ -166,24 +133,6 @@ def test_deadline(tmp_path: Path) -> None:
     start = time.monotonic()
     assert asyncio.run(messages()) == ["target_timeout: no response within 1 s"]
     assert time.monotonic() - start < 4
-    assert ends(written(tmp_path / "parent"))
-    assert ends(written(tmp_path / "child"))
-
-
-def test_cancelled_again(tmp_path: Path) -> None:
-    """Cancellations one after the other leave nothing behind either."""
-    target = open_command(family(tmp_path, then="wait"), {})
-
-    async def cancelled() -> None:
-        task = asyncio.ensure_future(target(QUESTION, 5))
-        await asyncio.to_thread(written, tmp_path / "child")
-        for _ in range(3):
-            task.cancel()
-            await asyncio.sleep(0)
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(cancelled())
     assert ends(written(tmp_path / "parent"))
     assert ends(written(tmp_path / "child"))
 
@@ -244,3 +193,13 @@ def test_the_files_that_the_line_names_are_told(tmp_path: Path, monkeypatch: pyt
     Path("app.py").write_text("two")
     assert target.files.keys() == before.keys()
     assert target.files != before
+
+
+def test_endless_output(tmp_path: Path) -> None:
+    """A program that writes without end is killed at the limit."""
+    start = time.monotonic()
+    code = f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}}\\n')\n"
+    code += "while True: os.write(1, b' ' * 65536)"
+    assert error_of(code) == "wrote more than 16,777,216 bytes and was killed"
+    assert time.monotonic() - start < 10
+    assert not alive(written(tmp_path / "pid"))

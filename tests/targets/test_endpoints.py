@@ -34,8 +34,8 @@ def provider() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture(scope="module")
-def server(provider: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server with the endpoint `birds`."""
+def gateway(provider: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with the endpoint `birds`."""
     folder = tmp_path_factory.mktemp("gateway")
     env = {
         "MLFLOW_GATEWAY_API_BASE_ALLOW_PRIVATE_IPS": "true",
@@ -54,38 +54,21 @@ def server(provider: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> 
         yield process.address
 
 
-@pytest.fixture(autouse=True)
-def no_provider_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither key nor address of a provider is needed where the gateway is asked."""
+def test_a_run_asks_the_gateway_of_its_own_server(
+    gateway: str, provider: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither key nor address of a provider is needed here; an endpoint that is not there is named."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME"):
         monkeypatch.delenv(name, raising=False)
-
-
-def test_an_endpoint_answers(server: str, provider: OpenAIServer) -> None:
-    """Through the gateway: the provider sees its own model, the question, and the key that is not known here."""
-    target = open_target("endpoints:/birds?system=Be short.", {"store": server})
-    response = asked(target, QUESTION, close=True)
-    assert (response.answer, response.sources) == ("In New Zealand.", None)
-    assert response.usage is not None
-    assert (response.usage.prompt_tokens, response.usage.completion_tokens) == (7, 5)
-    body = provider.bodies[-1]
-    assert body["model"] == "gpt-4o-mini"
-    assert [each["content"] for each in body["messages"]] == ["Be short.", "Where does the kea live?"]
-
-
-def test_a_run(server: str, tmp_path: Path) -> None:
-    """The server of the run is the one whose gateway is asked; the endpoint is the run's model."""
-    result = run_eval(
-        few_questions(tmp_path, 2), target="endpoints:/birds", judge="none", traces="off", tracking_uri=server
-    )
+    golden, shared = few_questions(tmp_path, 2), {"judge": "none", "traces": "off", "tracking_uri": gateway}
+    result = run_eval(golden, target="endpoints:/birds?system=Be short.", **shared)
     assert [row["answer"] for row in result.rows] == ["In New Zealand."] * 2
     assert result.metrics["num_tokens"] == 12
-
-
-def test_an_endpoint_that_is_not_there(server: str) -> None:
-    target = open_target("endpoints:/brids", {"store": server})
-    with pytest.raises(ServerRefusesError, match=f"no model `brids` at {server}{CHAT_PATH} .*check its name"):
-        asked(target, QUESTION, close=True)
+    body = provider.bodies[-1]
+    assert body["model"] == "gpt-4o-mini"
+    assert body["messages"][0] == {"role": "system", "content": "Be short."}
+    with pytest.raises(ServerRefusesError, match=f"no model `brids` at {gateway}{CHAT_PATH} .*check its name"):
+        asked(open_target("endpoints:/brids", {"store": gateway}), QUESTION, close=True)
 
 
 def test_a_store_without_a_gateway(store_uri: str) -> None:
@@ -93,19 +76,22 @@ def test_a_store_without_a_gateway(store_uri: str) -> None:
         open_target("endpoints:/birds", store_uri=store_uri)
 
 
-LOGIN = {"MLFLOW_TRACKING_USERNAME": "anna", "MLFLOW_TRACKING_PASSWORD": "secret"}
-LOGINS = [({"MLFLOW_TRACKING_TOKEN": "secret"}, "Bearer secret"), (LOGIN, "Basic YW5uYTpzZWNyZXQ="), ({}, "")]
-
-
-@pytest.mark.parametrize(("variables", "authorization"), LOGINS)
+@pytest.mark.parametrize(
+    ("variables", "authorization"),
+    [
+        ({"TOKEN": "secret"}, "Bearer secret"),
+        ({"USERNAME": "anna", "PASSWORD": "secret"}, "Basic YW5uYTpzZWNyZXQ="),
+        ({}, ""),
+    ],
+)
 def test_the_login_is_that_of_mlflow(
     server: str, variables: dict[str, str], authorization: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    gateway = open_gateway(server)
-    assert gateway.authorization == authorization
-    assert "secret" not in repr(gateway)
+        monkeypatch.setenv(f"MLFLOW_TRACKING_{name}", value)
+    opened = open_gateway(server)
+    assert opened.authorization == authorization
+    assert "secret" not in repr(opened)
 
 
 def test_a_login_is_sent_in_the_place_of_the_key(provider: OpenAIServer) -> None:

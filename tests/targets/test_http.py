@@ -231,14 +231,6 @@ def test_error_status(server: Server) -> None:
     assert len(server.requests) == 3
 
 
-@pytest.mark.parametrize(
-    "head", ["Content-Encoding: gzip\r\nContent-Length: 2", "Content-Length: 99", "Transfer-Encoding: chunked"]
-)
-def test_error_status_with_a_broken_body(server: Server, head: str) -> None:
-    message = error_of(server, lambda handler: handler.raw(f"HTTP/1.1 502 Bad\r\n{head}\r\n\r\nno".encode()))
-    assert message == "status 502: (an empty body)"
-
-
 @pytest.mark.parametrize("status", [500, 200])
 def test_secrets_are_not_shown(server: Server, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
@@ -395,13 +387,6 @@ def test_a_body_names_the_turns(body: str, plain: object, told: object) -> None:
 @pytest.mark.parametrize(("body", "takes"), TABLES["bodies_with_turns"])
 def test_a_body_without_turns_is_known(body: str, takes: bool) -> None:
     assert Body(body).takes_history is takes
-
-
-def test_without_a_body_of_ones_own_only_a_conversation_has_a_history() -> None:
-    assert Body().content(PLAIN, 5) == '{"question": "Ça va?", "k": 5, "id": "q-1"}'.encode()
-    assert json.loads(Body().content(TOLD, 5)) == {"question": "Ça va?", "k": 5, "id": "q-1", "history": TURNS}
-    with pytest.raises(InvalidResponseError, match="body"):
-        Body("{a: sum(history)}").content(TOLD, 5)
 
 
 def test_a_server_that_says_elsewhere_that_it_failed(server: Server, store_uri: str) -> None:

@@ -13,7 +13,6 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response
 from evaltrack.targets import default_target, open_target
 from evaltrack.targets.responses import as_response
-from tests.actors import asked
 from tests.files import data, put
 from tests.targets.test_http import Server, server  # noqa: F401 - a fixture
 
@@ -39,18 +38,6 @@ def test_names_and_settings_that_are_wrong_are_refused(
         open_target(name, settings)
     assert str(caught.value).startswith(message)
     assert SECRET not in str(caught.value)
-
-
-def test_settings_reach_the_target(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path / "docs")
-    assert not asked(open_target(f"bm25:{corpus}?floor=0"), QUESTION).declined
-    assert asked(open_target(f"bm25:{corpus}?floor=1e3"), QUESTION).declined
-
-
-def test_settings_are_given_beside_the_name_or_in_it(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path / "docs")
-    target = open_target(f"bm25:{corpus}?floor=1", {"floor": "7"})
-    assert getattr(target, "floor", None) == 7
 
 
 def test_default_targets(tmp_path: Path) -> None:

@@ -41,21 +41,6 @@ def test_documents_that_came_as_json() -> None:
         assert as_response({"answer": "90", name: documents}) == Response(answer="90", sources=sources)
 
 
-def test_the_context_of_a_databricks_agent() -> None:
-    """As mlflow/mlflow's agent evaluation has it: a list of `doc_uri` and `content`."""
-    read = as_response({"answer": "90", "retrieved_context": [{"doc_uri": "visa.md", "content": "Ninety days."}]})
-    assert read == Response(answer="90", sources=(Source(chunk_id="visa.md", text="Ninety days."),))
-
-
-def test_a_langchain_runnable_is_a_target() -> None:
-    documents = pytest.importorskip("langchain_core.documents")
-    runnables = pytest.importorskip("langchain_core.runnables")
-    chain = runnables.RunnableLambda(
-        lambda question: {"input": question, "context": [documents.Document("a", id="1")], "answer": "Yes."}
-    )
-    assert as_response(chain.invoke("Is it?")) == Response(answer="Yes.", sources=(Source(chunk_id="1", text="a"),))
-
-
 def test_messages_of_langchain() -> None:
     """A single message, and the state of a graph: tools and tokens of all of its model's messages of the last turn."""
     messages = pytest.importorskip("langchain_core.messages")

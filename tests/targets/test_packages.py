@@ -13,7 +13,7 @@ from evaltrack import compare_runs, run_eval
 from evaltrack.compare.run_differences import RunDifference
 from evaltrack.records.run import LONGEST_PACKAGES, OTHERS, packages_text, read_packages
 from evaltrack.targets import open_target
-from evaltrack.targets.packages import packages_here, packages_in, packages_of_program
+from evaltrack.targets.packages import packages_here, packages_of_program
 from tests.conftest import few_questions
 
 
@@ -34,13 +34,6 @@ def test_those_of_this_interpreter() -> None:
     assert {name: found.get(name.replace(".", "-"), found.get(name)) for name in expected} == expected
 
 
-def test_the_first_folder_decides(tmp_path: Path) -> None:
-    one = with_packages(tmp_path / "one", "My_App-1.0", "numpy-2.4.6", "ill", "-1")
-    other = with_packages(tmp_path / "other", "my_app-2.0", "b-1!2.0rc1+local")
-    (one / "numpy").mkdir()
-    assert packages_in([tmp_path / "gone", one, other]) == {"b": "1!2.0rc1+local", "my-app": "1.0", "numpy": "2.4.6"}
-
-
 def test_those_of_a_program(tmp_path: Path) -> None:
     venv.create(tmp_path / "app", with_pip=False, symlinks=True)
     where = next((tmp_path / "app").glob("lib/python3*/site-packages"))
@@ -51,17 +44,6 @@ def test_those_of_a_program(tmp_path: Path) -> None:
     assert target.packages == {"chromadb": "1.0.0"}
     assert packages_of_program("sh") == {}
     assert packages_of_program("no-such-program") == {}
-
-
-def test_which_targets_say_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "packages_app.py").write_text("def ask(question):\n    return []\n")
-    (tmp_path / "run.trec").write_text("1 Q0 cats 1 0.5 tag\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    for options in ("", "?in_process=true"):
-        target = open_target(f"python:packages_app:ask{options}")
-        assert target.packages["pytest"] == pytest.__version__
-        target.close()
-    assert open_target(f"recorded:{tmp_path / 'run.trec'}").packages == {}
 
 
 def test_the_text_comes_back() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.cli import main
 from evaltrack.errors import SAVED, BadLinesError, UsageError
-from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError
 from evaltrack.targets.recorded import MAX_LINE_BYTES, open_recorded
@@ -43,15 +41,6 @@ def opened(path: Path) -> Open:
         return open_recorded(str(put(path, content)), settings)
 
     return open_content
-
-
-@pytest.fixture(scope="module")
-def real_data() -> Path:
-    """The folder of real data."""
-    folder = os.environ.get("EVALTRACK_TEST_DATA")
-    if not folder:
-        pytest.skip("EVALTRACK_TEST_DATA does not name the folder of real data")
-    return Path(folder)
 
 
 def ask(target: Target, key: str = "1", k: int = 5) -> Response:
@@ -135,12 +124,6 @@ def test_bad_lines_are_listed_together(opened: Open, path: Path) -> None:
     assert len(problems(opened, path, line * 21)) == 20
 
 
-def test_a_file_that_changes_is_evaluated_as_it_was_checked(opened: Open, path: Path) -> None:
-    target = opened('{"id": 1, "answer": "one"}\n{"id": 2, "answer": "two"}\n')
-    path.write_text('{"id": 2, "answer": "one"}\n')
-    assert [ask(target, key).answer for key in "12"] == ["one", "two"]
-
-
 # Responses to other questions, and runs
 
 
@@ -215,18 +198,6 @@ def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str, to
         assert (rows["1"].prompt_tokens, rows["1"].completion_tokens) == (20, 10)
 
 
-def test_ids_that_a_table_made_floats_are_whole_numbers_in_every_file(tmp_path: Path, store_uri: str) -> None:
-    golden, answers, verdicts = (tmp_path / name for name in ("mine.json", "answers.jsonl", "verdicts.jsonl"))
-    golden.write_text('[{"id": 1.0, "question": "Why?", "expected_chunks": [7.0, "8"]}]')
-    answers.write_text('{"id": 1.0, "answer": "a", "sources": [7.0, {"chunk_id": 8.0}]}\n')
-    verdicts.write_text('{"id": 1.0, "accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 1}\n')
-    made = run_eval(
-        golden, target=f"recorded:{answers}", judge=f"recorded:{verdicts}", tracking_uri=store_uri, traces="off"
-    )
-    (row,) = made.rows
-    assert (row["id"], row["recall_at_k"], row["overall_score"], row["passed"]) == ("1", 1, 1, True)
-
-
 # TREC runs
 
 
@@ -236,18 +207,13 @@ def test_scores_rank_and_ranks_break_ties_in_any_order_of_lines(
 ) -> None:
     decided = "the scores decide, ties by document id, as in trec_eval"
     note = f"{path}: ranks and scores disagree in query `1`, of 2; {decided}"
+    many = opened("".join(f"{query} Q0 a 1 1 t\n{query} Q0 b 2 2 t\n" for query in range(300)))
+    assert next(iter(many.notes)).startswith(f"{path}: ranks and scores disagree in 300 queries, `0` first, of 300; ")
     for order in permutations(lines):
         target = opened("\n".join(["2 Q0 x 1 9 t", *order, "2 Q0 y 2 8 t"]))
         assert ranked(ask(target)) == expected
         assert ranked(ask(target, "2")) == ["x", "y"]
         assert list(target.notes) == ([] if agree else [note])
-
-
-def test_queries_whose_ranks_contradict_their_scores_are_counted(opened: Open, path: Path) -> None:
-    run = "".join(f"{query} Q0 a 1 1 t\n{query} Q0 b 2 2 t\n" for query in range(300))
-    target = opened(run)
-    (note,) = target.notes
-    assert note.startswith(f"{path}: ranks and scores disagree in 300 queries, `0` first, of 300; ")
 
 
 @pytest.mark.parametrize(("line", "message"), TABLES["bad_trec_lines"])
@@ -256,25 +222,7 @@ def test_bad_trec_line(opened: Open, path: Path, line: str, message: str) -> Non
     assert problems(opened, path, f"1 Q0 d 1 1 t\n\n{line}\n1 Q0 e 2 1 t") == [f"3: {message}"]
 
 
-@pytest.mark.parametrize("order", ["as it is", "by rank", "backwards"])
-def test_real_run_in_any_order(real_data: Path, opened: Open, order: str) -> None:
-    lines = (real_data / "trec_eval" / "results.test").read_text().splitlines()
-    if order != "as it is":
-        lines.sort(key=lambda line: (line.split()[0], int(line.split()[3])), reverse=order == "backwards")
-    target = opened("\n".join(lines))
-    relevant: defaultdict[str, list[str]] = defaultdict(list)
-    for line in (real_data / "trec_eval" / "qrels.test").read_text().splitlines():
-        query, _, document, grade = line.split()
-        if int(grade) > 0:
-            relevant[query].append(document)
-    printed = [line.split() for line in (real_data / "trec_eval" / "out.test.aq").read_text().splitlines()]
-    measures = {"P_5": (5, "precision_at_k"), "P_100": (100, "precision_at_k"), "recip_rank": (1000, "reciprocal_rank")}
-    for name_of, (k, score) in measures.items():
-        expected = {query: float(value) for name, query, value in printed if name == name_of and query != "all"}
-        found = {}
-        for query in expected:
-            question = Question(id=query, question="Why?", domain="d", expected_chunks=tuple(relevant[query]))
-            found[query] = measure(question, ask(target, query), Rules(k)).scores[score]
-        assert found == pytest.approx(expected, abs=5e-5)
-        assert found["302"] > 0
-    assert not target.notes
+def test_a_file_that_changes_is_evaluated_as_it_was_checked(opened: Open, path: Path) -> None:
+    target = opened('{"id": 1, "answer": "one"}\n{"id": 2, "answer": "two"}\n')
+    path.write_text('{"id": 2, "answer": "one"}\n')
+    assert [ask(target, key).answer for key in "12"] == ["one", "two"]

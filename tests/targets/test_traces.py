@@ -13,7 +13,6 @@ from mlflow.entities import Document, SpanType
 from openai import OpenAI
 
 from evaltrack import run_eval
-from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Source
 from evaltrack.targets import open_target
@@ -160,30 +159,12 @@ def test_several_traces_of_a_question(store_uri: str, tmp_path: Path, traced: Ca
     assert asyncio.run(answer({}, alike)) == "90 days."
 
 
-def test_a_golden_set_of_what_was_asked(store_uri: str, tmp_path: Path, traced: Callable[..., str]) -> None:
-    traced("Same?", text="1")
-    traced("Same?", text="2")
-    made = import_golden("traces:prod", tmp_path / "asked.jsonl")
-    assert (made.questions, made.judged_only) == (2, 2)
-    names = ("accuracy", "completeness", "relevance", "overall_score")
-    verdict = dict.fromkeys(names, 0.9) | {"reasoning": "right"}
-    Path("judge.py").write_text(f"def judge(question, response): return {verdict}\n")
-    run = run_eval(made.path, target="traces:prod", tracking_uri=store_uri, judge="judge:judge")
-    assert [row["answer"] for row in run.rows] == ["2", "1"]
-    assert run.metrics["judge_score"] == pytest.approx(0.9)
-
-
 @pytest.mark.parametrize(("name", "settings", "message"), data("targets.json")["traces_not_opened"])
 def test_what_cannot_be_opened(traced: Callable[..., str], name: str, settings: dict[str, str], message: str) -> None:
     traced("When?")
     with pytest.raises(UsageError) as caught:
         open_target(f"traces:{name}", settings)
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("inputs", data("targets.json")["trace_inputs"])
-def test_questions_in_the_usual_forms(inputs: Any) -> None:
-    assert TraceReader().question_of(PastTrace("t", inputs, None)) == "When?"
 
 
 @pytest.mark.parametrize(("outputs", "answer"), data("targets.json")["trace_outputs"])
@@ -230,3 +211,8 @@ def test_documents_and_tokens() -> None:
     }
     listed = TraceReader().fields_of(PastTrace("t", "When?", {"answer": "a", "sources": ["c1"]}))
     assert listed == {"question": "When?", "answer": "a", "sources": ["c1"]}
+
+
+@pytest.mark.parametrize("inputs", data("targets.json")["trace_inputs"])
+def test_questions_in_the_usual_forms(inputs: Any) -> None:
+    assert TraceReader().question_of(PastTrace("t", inputs, None)) == "When?"
