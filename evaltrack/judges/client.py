@@ -320,7 +320,9 @@ class LLM:
                     self._refused.append(name)
                 return True
         may_be_the_form = error.status_code != 404 or re.search("response_format|json_schema|json_object", why)
-        return bool(may_be_the_form) and self._form is None and asking.weaken()
+        if not may_be_the_form:
+            return False
+        return asking.weaken() if self._form is None else asking.form < self._form  # found while this call was out
 
     async def _after(self, asking: Asking, error: APIStatusError) -> None:
         """Wait as long as the server asks, and always a little. Raise if a retry cannot help."""
