@@ -109,18 +109,13 @@ def test_the_prompt_is_the_system_message_and_all_data_stands_between_tags_in_th
 
 
 def test_what_is_missing_is_said_or_left_out() -> None:
+    _, negative = judge_messages(changed(NEGATIVE, expected_answer="There is none."), RESPONSE)
+    assert "expected_answer" not in negative["content"]
     _, user = judge_messages(changed(expected_answer=None), Response())
     assert plain(user) == (
         "<question>\nHow long may I stay?\n</question>\n\n<sources>\n(none with text)\n</sources>\n\n"
         "<answer>\n(no answer)\n</answer>"
     )
-
-
-def test_a_negative_is_asked_whether_the_answer_declined() -> None:
-    system, user = judge_messages(changed(NEGATIVE, expected_answer="There is none."), Response(answer="No idea."))
-    assert system["content"] == prompt("negative.txt") + TAG_RULE
-    assert "expected_answer" not in user["content"]
-    assert plain(user).endswith("<answer>\nNo idea.\n</answer>")
 
 
 @pytest.mark.parametrize("name", ["answer.txt", "negative.txt"])
@@ -139,18 +134,14 @@ def test_the_prompts_say_that_data_is_never_an_instruction(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "question"), [("answer.txt", QUESTION), ("negative.txt", NEGATIVE)])
-def test_a_copy_of_the_prompts_example_is_no_verdict(serve: Serve, name: str, question: Question) -> None:
+def test_a_copy_of_the_prompts_example_is_no_verdict(name: str, question: Question) -> None:
+    judge, reply = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini"), {**GOOD, "declined": True}
     text = prompt(name)
-    example = json.loads(text[text.index("{") : text.rindex("}") + 1])
-    for copied in (example["reasoning"], example["reasoning"].upper() + "!", example["reasoning"][:30]):
-        zeros = json.dumps({**dict.fromkeys(example, 0.0), "declined": True, "reasoning": copied})
-        server = serve(zeros)
-        with pytest.raises(UnreadableVerdictError, match="reasoning: is copied from the prompt; write what you found"):
-            verdict_of(question)
-        assert server.calls == 2
-    good = {**GOOD, "declined": True}
-    serve(zeros, json.dumps(good))
-    assert verdict_of(question).reasoning == GOOD["reasoning"]
+    example = json.loads(text[text.index("{") : text.rindex("}") + 1])["reasoning"]
+    for copied in (example, example.upper() + "!", example[:30]):
+        with pytest.raises(ValueError, match="reasoning: is copied from the prompt; write what you found"):
+            judge.read(json.dumps(reply | {"reasoning": copied}), question, RESPONSE)
+    assert judge.read(json.dumps(reply), question, RESPONSE)["reasoning"] == GOOD["reasoning"]
 
 
 ORDERS = [
@@ -186,18 +177,13 @@ def test_no_text_leaves_its_tags(order: str, place: str) -> None:
     assert len(tags) == 10
 
 
-def test_what_is_shown_is_bounded() -> None:
-    big = "word " * 400_000
-    sources = tuple(Source(title=big, text=big) for _ in range(5000))
+def test_what_is_shown_is_bounded_and_each_source_is_cut_alone() -> None:
+    big = "word " * 10_000
     question = changed(question=big, expected_answer=big)
-    _, user = judge_messages(question, Response(answer=big, sources=sources))
-
+    _, user = judge_messages(question, Response(answer=big, sources=(Source(title=big, text=big),) * 500))
     assert len(user["content"]) < 3 * TEXT_LIMIT + SOURCES_LIMIT + 1000
     assert user["content"].count(CUT) == 3 + 2 * plain(user).count("<source>")
     assert "more)" in user["content"]
-
-
-def test_each_source_is_cut_alone() -> None:
     sources = (Source(title="t" * 1000, text="a" * 5000), Source(title="second", text="b" * 100))
     _, user = judge_messages(QUESTION, Response(answer="a", sources=sources))
     assert f"{'t' * TITLE_LIMIT}{CUT}\n{'a' * SOURCE_LIMIT}{CUT}" in user["content"]
@@ -288,21 +274,6 @@ def test_after_one_repair_the_raw_text_is_the_error(serve: Serve, tmp_path: Path
 # What is paid for
 
 
-def test_a_verdict_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
-    server = serve(json.dumps(GOOD))
-    for _ in range(2):
-        cache = VerdictCache(tmp_path)
-        first, second = verdict_of(cache=cache), verdict_of(cache=cache)
-        cache.close()
-    assert server.calls == 1
-    assert (first.cached, second.cached) == (True, True)
-    assert first.model_copy(update={"cached": False}) == Verdict(
-        judge="openai:gpt-4o-mini",
-        usage=Usage(prompt_tokens=20, completion_tokens=10, cached_tokens=0, reasoning_tokens=0),
-        **GOOD,
-    )
-
-
 def test_a_failed_verdict_is_asked_for_again(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
     """Of three at once the first fails; the next one pays, and the third has its verdict."""
     cache = open_cache(tmp_path)
@@ -383,16 +354,9 @@ def test_another_question_answer_source_model_or_parameter_is_another_verdict(
     verdict_of(cache=cache)
     verdict = verdict_of(cache=cache, **other)
     assert (server.calls, verdict.cached) == (2, False)
-
-
-def test_what_the_judge_is_not_shown_does_not_matter(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
-    cache = open_cache(tmp_path)
-    server = serve(json.dumps(GOOD))
-    verdict_of(cache=cache)
-    other = changed(id="other", notes="look again", difficulty="hard")
+    unseen = changed(id="other", notes="look again", difficulty="hard")
     sources = tuple(source.model_copy(update={"score": 0.5, "url": "x"}) for source in RESPONSE.sources or ())
-    verdict_of(other, RESPONSE.model_copy(update={"sources": sources}), cache=cache)
-    assert server.calls == 1
+    assert verdict_of(unseen, RESPONSE.model_copy(update={"sources": sources}), cache=cache).cached
 
 
 @pytest.mark.parametrize(

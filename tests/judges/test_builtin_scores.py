@@ -113,11 +113,6 @@ def test_schemas_that_cannot_be_used(tmp_path: Path, content: bytes | None, mess
         open_builtin(f"json_schema:{path}")
 
 
-@pytest.mark.parametrize("spec", ["exact_match:x", "regex", "package.module:function", "words", ""])
-def test_what_is_not_built_in(spec: str) -> None:
-    assert open_builtin(spec) is None
-
-
 def precision(question: Question, ids: str | None, k: int = 5) -> float | str:
     (scorer,) = open_scorers(["order=context_precision"], in_process=True, k=k)
     sources = None if ids is None else tuple(Source(chunk_id=each) for each in ids)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import os
 import re
@@ -25,7 +24,6 @@ from evaltrack.judges.client import (
     MAX_DELAY,
     WAITING,
     Schema,
-    Throttle,
     delay,
 )
 from evaltrack.judges.server import (
@@ -36,7 +34,6 @@ from evaltrack.judges.server import (
     ServerBusyError,
     ServerRefusesError,
     retry_after,
-    without_key,
 )
 from evaltrack.records import Usage
 from tests import warm
@@ -143,12 +140,6 @@ def test_one_call_asks_for_a_strict_schema(serve: Serve) -> None:
     ]
 
 
-def test_without_schema_and_parameters_nothing_else_is_sent(serve: Serve) -> None:
-    server = serve(Reply("Yes."))
-    assert answered(ask(schema=None, temperature=None)) == ["Yes."]
-    assert server.bodies == [{"model": "gpt-4o-mini", "messages": MESSAGES}]
-
-
 def test_what_an_answer_depends_on(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(behaviour=refuses_parameter(script(GOOD), "temperature"))
     _, llm = asked()
@@ -239,11 +230,7 @@ def test_a_format_that_worked_is_not_given_up(serve: Serve) -> None:
 
 @pytest.mark.parametrize(
     ("outage", "calls"),
-    [
-        *itertools.product([DOWN, FAULTS["closed_before"](GOOD), rate_limited(form="none")], [1, 4, 7]),
-        (BROKEN, 1),
-        (BROKEN, 2),
-    ],
+    [(DOWN, 4), (FAULTS["closed_before"](GOOD), 4), (rate_limited(form="none"), 7), (BROKEN, 2)],
 )
 def test_an_outage_at_the_start_takes_no_format_away(serve: Serve, outage: Reply, calls: int) -> None:
     server = serve(*[outage] * calls, GOOD)
@@ -267,32 +254,6 @@ def test_a_refused_parameter_is_left_out_once(serve: Serve, only: int | None) ->
 
 
 # Limits
-
-
-@pytest.mark.parametrize(("form", "seconds", "least"), [("seconds", 0.3, 0.3), ("ms", 0.3, 0.3), ("date", 2, 0.9)])
-def test_retry_after_is_waited_for_by_everybody(serve: Serve, form: Any, seconds: float, least: float) -> None:
-    server = serve(rate_limited(seconds, form), GOOD)
-
-    async def two() -> None:
-        llm = LLM("gpt-4o-mini")
-        first = asyncio.create_task(llm.ask(MESSAGES, SCHEMA))
-        while llm._throttle._held_until < 0:  # noqa: ASYNC110 - nothing tells of the answer that came
-            await asyncio.sleep(0.005)
-        await asyncio.gather(first, llm.ask(MESSAGES, SCHEMA))
-        await llm.aclose()
-
-    asyncio.run(asyncio.wait_for(two(), 20))
-    refused, *others = [request.at for request in server.requests]
-    assert len(others) == 2
-    assert min(others) - refused >= least
-
-
-@pytest.mark.parametrize("form", ["ms", "none"])
-def test_being_put_off_is_no_failure(serve: Serve, monkeypatch: pytest.MonkeyPatch, form: Any) -> None:
-    monkeypatch.setattr("evaltrack.judges.client.MAX_DELAY", 0.002)
-    server = serve(*[rate_limited(0, form)] * 150, GOOD)
-    assert len(answered(ask())) == 1
-    assert server.calls == 151
 
 
 @pytest.mark.parametrize(
@@ -322,17 +283,6 @@ def test_patience_is_a_time_and_not_a_count(serve: Serve, monkeypatch: pytest.Mo
     )
 
 
-def test_a_longer_pause_wins() -> None:
-    async def test() -> None:
-        throttle, start = Throttle(1), time.monotonic()
-        for seconds in (0.05, 0.2, 0.01):
-            throttle.hold(seconds, "busy")
-        async with throttle.turn():
-            assert time.monotonic() - start >= 0.2
-
-    asyncio.run(test())
-
-
 def date(seconds: float) -> str:
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
@@ -346,13 +296,7 @@ def date(seconds: float) -> str:
 )
 def test_retry_after_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers) == seconds
-
-
-@pytest.mark.parametrize("ahead", [30, 300])
-def test_retry_after_as_a_date(ahead: int) -> None:
-    seconds = retry_after({"retry-after": date(ahead)})
-    assert seconds is not None
-    assert ahead - 2 < seconds <= ahead
+    assert retry_after({"retry-after": date(300)}) == pytest.approx(299, abs=2)
 
 
 def test_delays_double_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,37 +336,26 @@ BUSY = "Rate limit reached for requests. Please try again."
 HANGS = FAULTS["hang"](GOOD)
 
 
-def test_who_is_stopped_while_put_off_knows_by_what(serve: Serve) -> None:
-    server = serve(rate_limited(20))
-    assert notes_of(0.3, 0.3, 0.3) == [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"] * 3
-    assert server.calls == 1
-
-
 @pytest.mark.parametrize(
-    ("replies", "note"),
+    ("replies", "notes"),
     [
-        ([rate_limited(form="none")], rf"waiting: status 429: {re.escape(BUSY)}"),
-        ([DOWN], "waiting: status 503: Loading the model"),
-        ([], "waiting: ConnectError: .*"),
-        ([HANGS], r"waiting: no answer for \d\.\d s"),
-        ([DOWN, HANGS], r"waiting: no answer for \d\.\d s; before that: status 503: Loading the model"),
+        ([rate_limited(form="none")], [rf"status 429: {re.escape(BUSY)}"]),
+        ([rate_limited(20)], [rf"status 429 \(told to wait 20 s\): {re.escape(BUSY)}"] * 3),
+        ([DOWN], ["status 503: Loading the model"]),
+        ([], ["ConnectError: .*"]),
+        ([HANGS], ["no answer for .*", "one of the 1 calls in flight to end"]),
+        ([DOWN, HANGS], [r"no answer for \d\.\d s; before that: status 503: Loading the model"]),
     ],
 )
-def test_who_is_stopped_knows_the_last_attempt(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, replies: list[Reply], note: str
+def test_who_is_stopped_knows_what_it_was_waiting_for(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, replies: list[Reply], notes: list[str]
 ) -> None:
     serve(*replies or [GOOD])
     if not replies:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setattr("evaltrack.judges.client.delay", lambda attempt: 0 if replies[1:] else 60)
-    assert re.fullmatch(note, notes_of(0.3)[0])
-
-
-def test_who_is_stopped_in_the_queue_knows_so(serve: Serve) -> None:
-    serve(HANGS)
-    first, second = notes_of(0.6, 0.3)
-    assert first.startswith("waiting: no answer for")
-    assert second == "waiting: one of the 1 calls in flight to end"
+    found = notes_of(0.6, *[0.3] * (len(notes) - 1))
+    assert [bool(re.fullmatch(WAITING + note, each)) for note, each in zip(notes, found, strict=True)], found
 
 
 # Failures
@@ -680,12 +613,6 @@ def test_a_dummy_key_is_not_taken_out_of_what_the_model_writes(
     assert cut.text == written
 
 
-def test_a_short_key_is_not_taken_out_of_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    for key, shown in (("x", "an extra test"), ("test", "an extra test"), ("an extra", "*** test")):
-        monkeypatch.setenv("OPENAI_API_KEY", key)
-        assert without_key("an extra test") == shown
-
-
 # MLflow
 
 
@@ -714,3 +641,20 @@ def test_the_judges_calls_leave_no_traces_where_autologging_is_on(store_uri: str
     ended = warm.run(("-c", AUTOLOGGED, store_uri, str(golden)), tmp_path, variables)
     assert ended.stdout.splitlines()[-1:] == ["2 0 1"], ended.stderr[-2000:]
     assert server.calls == 3
+
+
+def test_retry_after_is_waited_for_by_everybody(serve: Serve) -> None:
+    server = serve(rate_limited(0.3, "ms"), GOOD)
+
+    async def two() -> None:
+        llm = LLM("gpt-4o-mini")
+        first = asyncio.create_task(llm.ask(MESSAGES, SCHEMA))
+        while llm._throttle._held_until < 0:  # noqa: ASYNC110 - nothing tells of the answer that came
+            await asyncio.sleep(0.005)
+        await asyncio.gather(first, llm.ask(MESSAGES, SCHEMA))
+        await llm.aclose()
+
+    asyncio.run(asyncio.wait_for(two(), 20))
+    refused, *others = [request.at for request in server.requests]
+    assert len(others) == 2
+    assert min(others) - refused >= 0.3

@@ -11,14 +11,12 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.judges import Models, open_faithfulness_judge
-from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.faithfulness import FaithfulnessJudge, FaithfulnessReply
-from evaltrack.judges.llm_judge import UnreadableVerdictError, prompt
+from evaltrack.judges.llm_judge import prompt
 from evaltrack.judges.neutral_text import BREAK
 from evaltrack.records import Question, Response, Source, Turn, Verdict
 from tests.judging import JUDGE, serving
-from tests.openai_requests import text_of
 
 QUESTION = Question(id="1", question="How many clients may be open?", domain="d")
 SOURCES = (
@@ -44,11 +42,9 @@ def reply(*claims: dict[str, Any], reasoning: str = "No source speaks of a price
     return json.dumps({"claims": list(claims), "reasoning": reasoning})
 
 
-def verdict_on(
-    answer: str = ANSWER, cache: VerdictCache | None = None, *, trial: int = 1, question: Question = QUESTION
-) -> Verdict:
+def verdict_on(answer: str = ANSWER, question: Question = QUESTION) -> Verdict:
     async def judged() -> Verdict:
-        judge = FaithfulnessJudge(LLM("gpt-4o-mini"), JUDGE, cache).on_trial(trial)
+        judge = FaithfulnessJudge(LLM("gpt-4o-mini"), JUDGE)
         try:
             return await judge(question, Response(answer=answer, sources=SOURCES))
         finally:
@@ -70,11 +66,6 @@ def test_code_counts_the_claims_that_are_held() -> None:
     assert verdict.usage.total_tokens == 30
     sent = server.bodies[0]["response_format"]["json_schema"]
     assert sent["schema"] == strict_schema("faithfulness", FaithfulnessReply).schema
-
-
-def test_an_answer_without_a_claim_has_no_score() -> None:
-    with serving(reply(reasoning="It only says that it does not know.")):
-        assert verdict_on("I do not know.").overall_score is None
 
 
 def test_it_is_shown_all_that_came_back_between_tags() -> None:
@@ -104,14 +95,16 @@ WRONG = {
 }
 
 
+def read(text: str) -> dict[str, Any]:
+    return FaithfulnessJudge(LLM("gpt-4o-mini"), JUDGE).read(text, QUESTION, Response(answer=ANSWER, sources=SOURCES))
+
+
 @pytest.mark.parametrize(("claim", "problem"), WRONG.values(), ids=WRONG)
 def test_what_is_quoted_must_stand_there(claim: dict[str, Any], problem: str) -> None:
-    with serving(reply(claim), reply(HELD)) as server:
-        assert verdict_on().overall_score == 1.0
-    assert problem in list(text_of(server.bodies[1], "user"))[-1]
-    with serving(reply(claim)) as server, pytest.raises(UnreadableVerdictError, match="after one repair") as error:
-        verdict_on()
-    assert (server.calls, error.value.usage and error.value.usage.total_tokens) == (2, 60)
+    assert read(reply(HELD))["overall_score"] == 1
+    assert read(reply())["overall_score"] is None
+    with pytest.raises(ValueError, match=problem):
+        read(reply(claim))
 
 
 @pytest.mark.parametrize(
@@ -127,8 +120,8 @@ def test_what_is_quoted_must_stand_there(claim: dict[str, Any], problem: str) ->
     ],
 )
 def test_other_replies_that_are_not_believed(text: str, problem: str) -> None:
-    with serving(text), pytest.raises(UnreadableVerdictError, match=problem):
-        verdict_on()
+    with pytest.raises(ValueError, match=problem):
+        read(text)
 
 
 def test_which_model_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.judges import Models, judge_names, open_judge
 from evaltrack.judges.function import FunctionJudge
-from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
+from evaltrack.records import Question, Response, Row, Source, Verdict
 from tests.actors import evaluated
 from tests.files import data
 
@@ -70,24 +70,6 @@ def test_functions_are_sync_or_async(function: Callable[..., Any]) -> None:
 def test_what_a_function_may_return(said: object) -> None:
     """Whatever name it gives, the judge has its own."""
     assert ask(returning(said)) == Verdict(judge=NAME, reasoning="Right.", overall_score=0.85)
-
-
-def test_all_fields_of_a_verdict() -> None:
-    grades = {"accuracy": 1, "completeness": 0, "relevance": 0.5, "overall_score": 0.5, "declined": False}
-    used = {"prompt_tokens": 3, "completion_tokens": 4}
-    assert ask(returning({**grades, "usage": used})) == Verdict(judge=NAME, reasoning="", usage=Usage(**used), **grades)
-
-
-def test_a_function_is_given_the_records() -> None:
-    given = []
-
-    def judge(question: Question, response: Response) -> dict[str, float]:
-        given.append((question, response))
-        return {"overall_score": float(response.answer == question.expected_answer)}
-
-    assert ask(judge).overall_score == 1.0
-    assert given[0][0] is QUESTION
-    assert given[0][1] is ANSWER
 
 
 @pytest.mark.parametrize("value", [None, 0.5, "good", [0.5], True, Verdict])
@@ -223,11 +205,3 @@ def test_nobody_judges_unless_named(monkeypatch: pytest.MonkeyPatch, names: tupl
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert judge_names(names) == asked
     assert EvaluationConfig().judge == ("none",)
-
-
-@pytest.mark.parametrize(
-    ("names", "said"), [(("none", "openai"), "`none` cannot be"), (("openai", "openai:gpt-4o-mini"), "twice")]
-)
-def test_a_panel_names_each_of_its_judges_once(names: tuple[str, ...], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        judge_names(names)

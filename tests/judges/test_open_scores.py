@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from mlflow.exceptions import MlflowException
 
-from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.judges import asks_judge
 from evaltrack.judges.builtin_scores import BuiltinScorer
 from evaltrack.judges.open_scores import (
     DECLINED,
@@ -31,7 +29,6 @@ from evaltrack.records import Judge, OwnValues, Question, Response, Source, Verd
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.targets.failures import RaisedElsewhereError
 from tests.files import data
-from tests.judging import golden_set
 from tests.openai_behaviours import Reply
 from tests.openai_server import OpenAIServer
 
@@ -217,20 +214,6 @@ def test_model_and_prompt_are_in_the_declaration() -> None:
     assert FaithfulnessScorer("", Half()).declared[0].computed_by == "faithfulness by openai:m"
 
 
-def test_names() -> None:
-    names: list[str] = []
-
-    def judge(name: str) -> Judge:
-        names.append(name)
-        return Half()
-
-    specs = ["faithfulness", "held=faithfulness:openai:m"]
-    opened = open_scorers(specs, in_process=False, judge=judge)
-    assert [each.declared[0].name for each in opened] == ["faithfulness", "held"]
-    assert names == ["", "openai:m"]
-    assert [asks_judge(each) for each in (*specs, "token_f1", "faithfulness.py:f")] == [True, True, False, False]
-
-
 ASKED = Question(id="1", question="What is the capital of France?", domain="d", expected_answer="Paris")
 
 OWN = """
@@ -292,13 +275,6 @@ def test_built_in_scorers_have_the_values_of_mlflow(server: OpenAIServer) -> Non
     assert bodies[-1] == bodies[-2]
 
 
-def test_guidelines_from_a_file(server: OpenAIServer, tmp_path: Path) -> None:
-    path = tmp_path / "guidelines.txt"
-    path.write_text("Name Paris.\n\nBe short.\n", encoding="utf-8")
-    assert value(f"mlflow:Guidelines:{path}?model=openai:/m") == 1.0
-    assert "Be short." in json.dumps([each.body for each in server.requests])
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -315,35 +291,11 @@ def test_scorers_of_the_user(server: OpenAIServer, own_scorers: str, name: str, 
     assert value(f"mlflow:{own_scorers}:{name}", None) == NO_ANSWER
 
 
-def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = {"message": "no such model", "type": "invalid_request_error"}
-    with OpenAIServer(lambda body, call: Reply(status=400, error=refused)) as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "any")
-        with pytest.raises(MlflowException, match="Failed to invoke judge model: no such model"):
-            value("mlflow:Safety?model=openai:/m")
-
-
 @pytest.mark.parametrize(("spec", "message"), data("llm.json")["no_scorers"])
 def test_what_is_no_scorer(spec: str, message: str, own_scorers: str) -> None:
     Path("empty.txt").write_text("\n")
     with pytest.raises(UsageError, match=message):
         open_scorer(spec)
-
-
-def test_a_declaration_tells_judges_apart(server: OpenAIServer) -> None:
-    one, other, again = (open_scorer(f"mlflow:Correctness?model=openai:/{name}").declared for name in ("m", "n", "m"))
-    assert one == again
-    assert one[0].digest != other[0].digest
-    assert one[0].binary
-
-
-def test_a_run_with_them(server: OpenAIServer, own_scorers: str, store_uri: str, tmp_path: Path) -> None:
-    golden, target = golden_set(tmp_path, dict(enumerate(["Lyon", "Paris", "Paris", "Paris"])), expected_answer="Paris")
-    scores = ["mlflow:Correctness?model=openai:/m", f"mlflow:{own_scorers}:length"]
-    result = run_eval(golden, target=target, judge="none", traces="off", scores=scores, tracking_uri=store_uri)
-    assert result.metrics["correctness"] == 0.75
-    assert (result.metrics["length"], result.counts["length"]) == (4.75, 4)
 
 
 @pytest.mark.parametrize("place", ["Safety", "Safety?model=openai:/m", "{own_scorers}:polite"])
@@ -354,3 +306,26 @@ def test_without_a_key_nothing_is_asked(own_scorers: str, place: str, monkeypatc
     with pytest.raises(UsageError, match="only with an API key; set OPENAI_API_KEY"):
         open_scorer(f"mlflow:{place.format(own_scorers=own_scorers)}")
     assert open_scorer("mlflow:Safety?model=anthropic:/m").declared[0].name == "safety"
+
+
+def test_guidelines_from_a_file(server: OpenAIServer, tmp_path: Path) -> None:
+    path = tmp_path / "guidelines.txt"
+    path.write_text("Name Paris.\n\nBe short.\n", encoding="utf-8")
+    assert value(f"mlflow:Guidelines:{path}?model=openai:/m") == 1.0
+    assert "Be short." in json.dumps([each.body for each in server.requests])
+
+
+def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = {"message": "no such model", "type": "invalid_request_error"}
+    with OpenAIServer(lambda body, call: Reply(status=400, error=refused)) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        with pytest.raises(MlflowException, match="Failed to invoke judge model: no such model"):
+            value("mlflow:Safety?model=openai:/m")
+
+
+def test_a_declaration_tells_judges_apart(server: OpenAIServer) -> None:
+    one, other, again = (open_scorer(f"mlflow:Correctness?model=openai:/{name}").declared for name in ("m", "n", "m"))
+    assert one == again
+    assert one[0].digest != other[0].digest
+    assert one[0].binary

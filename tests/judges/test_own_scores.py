@@ -46,11 +46,6 @@ def facts(function: Any, name: str = "") -> list[tuple[str, bool, bool, bool]]:
     return [(s.name, s.higher_is_better, s.gates, s.binary) for s in declared_scores(function, "m:f", name)]
 
 
-def test_the_decorator_gives_the_function_back() -> None:
-    assert length.__name__ == "length"
-    assert length(Question(id="1", question="?", domain="d"), Response()) == 1
-
-
 def test_what_is_declared() -> None:
     assert facts(polite) == [("polite", True, True, False)]
     assert facts(short) == [("short", True, True, True)]  # annotated bool
@@ -71,11 +66,6 @@ def test_objects_and_lambdas_need_a_name() -> None:
         with pytest.raises(UsageError, match="name it with NAME=m:f or @score"):
             declared_scores(each, "m:f")
         assert facts(each, "mine")[0][0] == "mine"
-
-
-def test_several_values_keep_their_names() -> None:
-    with pytest.raises(UsageError, match="declares its own names; leave `mine=` out"):
-        declared_scores(style, "m:f", "mine")
 
 
 def digest_of(folder: Path, code: str) -> str:
@@ -99,17 +89,10 @@ def test_the_digest_is_of_the_code_and_not_of_its_layout(tmp_path: Path) -> None
     assert digest_of(tmp_path, down) != plain
 
 
-def test_code_that_cannot_be_read() -> None:
-    scope: dict[str, Any] = {}
-    exec("def g(question, response):\n    return 1", scope)
-    assert declared_scores(scope["g"], "m:g") != declared_scores(scope["g"], "n:g")
-
-
 QUESTION = Question(id="1", question="What?", domain="d")
 ANSWER = Response(answer="Paris.")
 ONE = (OwnScore(name="one", computed_by="m:f", digest=""),)
 TWO = (*ONE, OwnScore(name="two", computed_by="m:f", digest=""))
-BOOL = (OwnScore(name="one", computed_by="m:f", digest="", binary=True),)
 
 
 class Unreadable:
@@ -155,11 +138,6 @@ def test_several_values() -> None:
     assert "not a mapping with one, two" in read_values(1, TWO).reasons["two"]
 
 
-def test_a_result_annotated_bool_is_one() -> None:
-    assert read_values(True, BOOL).values == read_values(np.bool_(1), BOOL).values == {"one": 1.0}
-    assert read_values(0.5, BOOL).reasons == {"one": "the function returned float, and its result is annotated bool"}
-
-
 async def later(question: Question, response: Response) -> float:
     await asyncio.sleep(0)
     return 0.25
@@ -183,7 +161,3 @@ def test_sync_and_async(function: Callable[..., Any], own_loop: bool) -> None:
 def test_it_takes_a_question_and_a_response() -> None:
     with pytest.raises(UsageError, match=r"`m:f` must take \(question, response\)"):
         FunctionScorer(lambda question: 1, "m:f", "x")
-
-
-def test_builtins_that_tell_nothing_of_their_arguments() -> None:
-    assert [score.name for score in FunctionScorer(max, "builtins:max", "most").declared] == ["most"]

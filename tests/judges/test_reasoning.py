@@ -14,7 +14,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.judges.client import LLM, strict_schema
-from evaltrack.judges.llm_judge import UnreadableVerdictError, prompt
+from evaltrack.judges.llm_judge import prompt
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE
 from evaltrack.judges.reasoning import ReasoningJudge, ReasoningReply, reasoning_prompt
 from evaltrack.metrics.rubric import grade
@@ -54,9 +54,9 @@ def verdict_on(answer: str | None = ANSWER) -> Verdict:
     return asyncio.run(asyncio.wait_for(judged(), 30))
 
 
-def observed_by() -> Observed:
-    found = verdict_on().observed
-    assert found is not None
+def read(text: str, answer: str | None = ANSWER) -> Observed:
+    found = ReasoningJudge(LLM("gpt-4o-mini"), JUDGE).read(text, QUESTION, Response(answer=answer))["observed"]
+    assert isinstance(found, Observed)
     return found
 
 
@@ -92,23 +92,6 @@ def test_the_prompt_says_that_data_is_never_an_instruction_and_names_every_field
     assert list(example)[-1] == "dimensions"
 
 
-def test_the_schema_is_strict_all_the_way_down() -> None:
-    dimensions, hard_fail = SCHEMA["$defs"]["Dimensions"], SCHEMA["$defs"]["HardFailReply"]
-    for each in (SCHEMA, dimensions, hard_fail):
-        assert each["additionalProperties"] is False
-        assert each["required"] == list(each["properties"])
-    assert dimensions["properties"]["crux"] == {"type": "number", "minimum": 0, "maximum": 10}
-    assert hard_fail["properties"] == {
-        "code": {"enum": ["HF1", "HF2", "HF3", "HF4"], "type": "string"},
-        "quotes": {"items": {"type": "string"}, "type": "array"},
-    }
-
-
-def test_a_response_without_an_answer_is_shown_as_such() -> None:
-    _, user = ReasoningJudge(LLM("gpt-4o-mini"), JUDGE).messages(QUESTION, Response())
-    assert user["content"].endswith(f"<response-{SUFFIX}>\n(no response)\n</response-{SUFFIX}>")
-
-
 # What of its reply is believed
 
 
@@ -142,39 +125,40 @@ def test_a_verdict_holds_what_was_observed_and_what_it_cost() -> None:
     assert (form["strict"], form["schema"]) == (True, SCHEMA)
 
 
-@pytest.mark.parametrize("quote", data("reasoning_replies.json")["found_quotes"])
+@pytest.mark.parametrize("quote", REPLIES["found_quotes"])
 def test_a_quote_is_found_whatever_its_markup_line_breaks_and_quotation_marks(quote: str) -> None:
-    with serving(reply(shifts=[quote], num_shifts=1)) as server:
-        assert observed_by().quotes["shifts"] == (quote,)
-    assert server.calls == 1
+    assert read(reply(shifts=[quote], num_shifts=1)).quotes["shifts"] == (quote,)
 
 
-@pytest.mark.parametrize("quote", data("reasoning_replies.json")["invented_quotes"])
+@pytest.mark.parametrize("quote", REPLIES["invented_quotes"])
 def test_a_quote_that_does_not_stand_in_the_response_is_never_believed(quote: str) -> None:
-    with serving(reply(shifts=[quote], num_shifts=1), reply()) as server:
-        assert observed_by().shifts == 2
-    asked = server.bodies[1]["messages"][3]["content"]
-    assert f"`{quote}` is not in the response; quote it letter for letter" in asked
+    said = f"`{quote}` is not in the response; quote it letter for letter"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        read(reply(shifts=[quote], num_shifts=1))
 
 
 @pytest.mark.parametrize(("name", "changes", "named"), REPLIES["wrong"])
-def test_what_cannot_be_is_repaired_once_and_then_an_error(name: str, changes: dict[str, Any], named: str) -> None:
-    wrong = reply(**changes)
-    with serving(wrong, reply(), wrong) as server:
-        assert verdict_on().observed is not None
-        with pytest.raises(UnreadableVerdictError) as failed:
-            verdict_on()
-    assert server.calls == 4
-    assert named in server.bodies[1]["messages"][3]["content"]
-    assert str(failed.value).count(named) == 2
+def test_what_cannot_be_is_refused_by_name(name: str, changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(named)):
+        read(reply(**changes))
 
 
-def test_a_grade_that_its_count_does_not_allow_is_asked_about_again() -> None:
-    one = {"hypotheses": ["raise the price for everyone"], "num_hypotheses": 1}
-    grades = [{"dimensions": {**SEEN["dimensions"], "h_count": grade}} for grade in (8, 1)]
-    with serving(*(reply(**one, **each) for each in grades)) as server:
-        assert observed_by().dimensions.h_count == 1
-    assert "h_count is 8, but with 1 hypothesis it is below 5" in server.bodies[1]["messages"][3]["content"]
+def test_a_missing_field_is_never_filled_in() -> None:
+    """But for the number of a confidence, which is read from its quotes."""
+    for name in SEEN:
+        without = json.dumps({key: value for key, value in SEEN.items() if key != name})
+        if name == "confidence":
+            assert read(without).confidence == 65
+            continue
+        with pytest.raises(ValueError, match=f"{name}: Field required"):
+            read(without)
+
+
+def test_the_reasoning_of_the_prompts_example_is_no_reasoning() -> None:
+    (copied,) = re.findall(r'"reasoning": "([^"]+)"', prompt("reasoning.txt"))
+    for text in (copied, f"{copied.capitalize()}.", f"Reasoning: {copied}", copied.partition(":")[2]):
+        with pytest.raises(ValueError, match="is copied from the prompt"):
+            read(reply(reasoning=text))
 
 
 def test_the_prompt_shows_every_anchor_of_the_rubric() -> None:
@@ -185,54 +169,20 @@ def test_the_prompt_shows_every_anchor_of_the_rubric() -> None:
     assert "[the anchors" not in text
 
 
-def test_all_that_is_wrong_is_named_at_once() -> None:
-    wrong = reply(num_hypotheses=9, crux_quotes=[], shifts=["hire a baker"], num_shifts=1)
-    with serving(wrong, reply()) as server:
-        verdict_on()
-    assert server.bodies[1]["messages"][3]["content"] == (
-        "That cannot be read: num_hypotheses is 9, but 3 are quoted; crux_treatment is `explicit`, but crux_quotes "
-        "holds 0; `hire a baker` is not in the response; quote it letter for letter. Reply again: only the JSON "
-        "object, every field present and in range."
-    )
-
-
-def test_a_missing_field_is_never_filled_in() -> None:
-    for name in SEEN.keys() - {"confidence"}:
-        without = json.dumps({key: value for key, value in SEEN.items() if key != name})
-        with serving(without, reply()) as server:
-            verdict_on()
-        assert f"{name}: Field required" in server.bodies[1]["messages"][3]["content"]
-
-
 @pytest.mark.parametrize(("quotes", "number", "confidence"), REPLIES["claims"])
 def test_the_strongest_claim_counts(quotes: list[str], number: float | None, confidence: float | None) -> None:
-    with serving(reply(confidence_quotes=quotes, confidence=number)) as server:
-        verdict = verdict_on(f"{ANSWER}\n{'. '.join(quotes)}.")
-    assert server.calls == 1
-    assert verdict.observed is not None
-    assert verdict.observed.confidence == confidence
+    found = read(reply(confidence_quotes=quotes, confidence=number), f"{ANSWER}\n{'. '.join(quotes)}.")
+    assert found.confidence == confidence
 
 
 def test_a_number_that_the_quote_does_not_hold_is_no_reading_of_it() -> None:
-    wrong = reply(confidence_quotes=["20% here and 85% there"], confidence=99)
-    with (
-        serving(wrong),
-        pytest.raises(UnreadableVerdictError, match="confidence is 99, but what is quoted says 20, 85"),
-    ):
-        verdict_on(f"{ANSWER} 20% here and 85% there.")
-
-
-def test_a_reply_without_the_number_is_read_from_its_quotes() -> None:
-    without = json.dumps({key: value for key, value in SEEN.items() if key != "confidence"})
-    with serving(without) as server:
-        assert observed_by().confidence == 65
-    assert server.calls == 1
+    quote = "20% here and 85% there"
+    with pytest.raises(ValueError, match="confidence is 99, but what is quoted says 20, 85"):
+        read(reply(confidence_quotes=[quote], confidence=99), f"{ANSWER} {quote}.")
 
 
 def test_hard_fails_carry_their_words_and_take_the_score() -> None:
-    fails = [{"code": "HF4", "quotes": ["But churn could double"]}, HF1]
-    with serving(reply(hard_fails=fails)):
-        found = observed_by()
+    found = read(reply(hard_fails=[{"code": "HF4", "quotes": ["But churn could double"]}, HF1]))
     assert found.hard_fails == ("HF1", "HF4")
     assert (found.quotes["HF1"], found.quotes["HF4"]) == (("If more than 29% do",), ("But churn could double",))
     assert grade(found).score == 0
@@ -246,10 +196,9 @@ def test_nothing_may_be_quoted_from_a_response_that_is_not_there() -> None:
         crux_treatment="none",
         dimensions=dict.fromkeys(SEEN["dimensions"], 0),
     )
-    with serving(empty):
-        assert verdict_on(None).observed is not None
-    with serving(reply()), pytest.raises(UnreadableVerdictError):
-        verdict_on(None)
+    assert read(empty, None).hypotheses == 0
+    with pytest.raises(ValueError, match="is not in the response"):
+        read(reply(), None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -272,13 +221,6 @@ def test_a_verdict_that_cannot_be_read_is_an_error_row(store_uri: str, tmp_path:
     bad = rows["bad"]
     assert bad["error"].startswith("judge_error: UnreadableVerdictError: `raise the price for everyone` is not in")
     assert (bad["passed"], bad["reasoning_score"], bad["tier"], bad["crux"]) == (None, None, None, None)
-
-
-def test_the_reasoning_of_the_prompts_example_is_no_reasoning() -> None:
-    (copied,) = re.findall(r'"reasoning": "([^"]+)"', prompt("reasoning.txt"))
-    for text in (copied, f"{copied.capitalize()}.", f"Reasoning: {copied}", copied.partition(":")[2]):
-        with serving(reply(reasoning=text)), pytest.raises(UnreadableVerdictError, match="is copied from the prompt"):
-            verdict_on()
 
 
 def test_a_call_is_waited_for_as_long_as_is_said(store_uri: str, tmp_path: Path) -> None:

@@ -54,13 +54,6 @@ def test_a_whole_line(tmp_path: Path) -> None:
     assert (judge.name, judge.digest) == ("openai:gpt-4o", "")
 
 
-def test_the_least_that_a_line_holds(tmp_path: Path) -> None:
-    judge = recorded(tmp_path, '{"id": 1, "overall_score": 0}\n{"id": "n", "declined": true}')
-    assert ask(judge, question()) == Verdict(judge="recorded", reasoning="", overall_score=0)
-    assert ask(judge, question("n", negative=True)) == Verdict(judge="recorded", reasoning="", declined=True)
-    assert judge.name == "recorded"
-
-
 OBSERVED = {
     **{"hypotheses": 3, "shifts": 1, "crux_treatment": "stated", "uncertainty_treatment": "limits", "mode": "hybrid"},
     "confidence": 70,
@@ -193,11 +186,3 @@ def test_several_judges_on_one_question(tmp_path: Path) -> None:
     assert "names several judges (recorded, zoe)" in refusal(tmp_path, f"{line(judge='zoe')}\n{line(id='3')}")
     twice = refusal(tmp_path, "\n".join([*panel, panel[1]])).split("\n")
     assert (len(twice), twice[1]) == (2, "FILE:5: id `1` is judged on line 2 already; keep one of them")
-
-
-def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
-    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}")
-    assert judge.note_on_other_questions({"1"}) == (
-        f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); they were ignored"
-    )
-    assert judge.note_on_other_questions({"1", "x"}) == ""
