@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -167,39 +165,6 @@ def lines(name: str) -> list[dict[str, Any]]:
 
 def observed(row: Mapping[str, Any]) -> Observed:
     return Observed.model_validate({name: row[name] for name in Observed.model_fields if name in row})
-
-
-@cache
-def showcase_replies() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for kind in KINDS:
-        verdicts = {row["id"]: row for row in lines(f"{kind}.verdicts.jsonl")}
-        found |= {row["answer"]: _as_reply(verdicts[row["id"]]) for row in lines(f"{kind}.jsonl")}
-    return found
-
-
-def _as_reply(row: Mapping[str, Any]) -> str:
-    quotes = row["quotes"]
-    kept = ("crux_treatment", "uncertainty_treatment", "mode", "reasoning", "dimensions")
-    return json.dumps(
-        {
-            **{name: row[name] for name in kept},
-            "hypotheses": quotes.get("hypotheses", []),
-            "num_hypotheses": row["hypotheses"],
-            "shifts": quotes.get("shifts", []),
-            "num_shifts": row["shifts"],
-            "crux_quotes": quotes.get("crux", []),
-            "confidence_quotes": quotes.get("confidence", []),
-            "confidence": row.get("confidence"),
-            "hard_fails": [{"code": code, "quotes": quotes[code]} for code in row["hard_fails"]],
-        }
-    )
-
-
-def showcase_judge(request: Json, _call: int) -> Reply:
-    shown = "\n".join(text_of(request, "user"))
-    (answer,) = re.findall(r"<response-\w+>\n(.*)\n</response-\w+>", shown, re.DOTALL)
-    return Reply(showcase_replies()[answer])
 
 
 def cli(*arguments: str | Path) -> int:

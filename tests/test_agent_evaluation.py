@@ -14,7 +14,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import Question, Response, Source, run_eval
+from evaltrack import Question, Response, Source
 from evaltrack.cli import _run
 from evaltrack.tracking.rows_reader import read_table
 
@@ -177,9 +177,7 @@ def test_evaluation_json_is_the_seeds_field_for_field(evaluation: Evaluation) ->
     }
 
 
-def test_the_judges_reasoning_can_be_read_and_read_back(
-    evaluation: Evaluation, store_uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_judges_reasoning_can_be_read(evaluation: Evaluation) -> None:
     page = evaluation.artifact("judge/reasoning.md")
     assert page.startswith("# What the judge said\n\n20 questions, failures first.\n")
     assert page.count("\n## ") == 20
@@ -188,24 +186,6 @@ def test_the_judges_reasoning_can_be_read_and_read_back(
     assert [line["id"] for line in lines] == [str(question["id"]) for question in json.loads(GOLDEN.read_text())]
     assert all(line["judge"] == JUDGE and line["reasoning"] for line in lines)
     assert sum("declined" in line for line in lines) == 2
-
-    Path("verdicts.jsonl").write_text(evaluation.artifact("judge/verdicts.jsonl"))
-    replies = evaluation.printed["rows"]
-    kept = [{"id": row["id"], "answer": row["answer"], "sources": row["sources"]} for row in replies]
-    for row in kept:
-        for source in row["sources"]:
-            del source["text_digest"], source["finds"]
-    put(Path("replies.jsonl"), kept)
-    again = run_eval(
-        GOLDEN,
-        target="recorded:replies.jsonl",
-        judge="recorded:verdicts.jsonl",
-        experiment="again",
-        tracking_uri=store_uri,
-    )
-    assert again.metrics["judge_score"] == evaluation.printed["metrics"]["judge_score"]
-    assert again.signature.judge == JUDGE
-    assert again.totals["judge_tokens"] == 0
 
 
 def test_the_key_is_nowhere(evaluation: Evaluation) -> None:
@@ -318,37 +298,3 @@ def test_a_refused_key_ends_the_run_with_one_message(
     assert server.calls <= 2
     (run,) = runs(store_uri)
     assert run.info.status == "FAILED"
-
-
-def test_expected_tools_are_checked_from_end_to_end(
-    serve: Serve, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    serve(searching)
-    questions = json.loads(GOLDEN.read_text())[1:4]
-    tools = [["wikipedia_search", "wikipedia_page"], ["wikipedia_search", "calculator"], []]
-    for question, expected in zip(questions, tools, strict=True):
-        question["expected_tools"] = expected
-    path = tmp_path / "tools.json"
-    path.write_text(json.dumps(questions))
-    monkeypatch.syspath_prepend(str(REPO))
-    result = run_eval(
-        path,
-        target=AGENT,
-        judge="none",
-        require="functional",
-        experiment="tools",
-        evaluation_json="out.json",
-        tracking_uri=store_uri,
-    )
-
-    assert [row["tools_called"] for row in result.rows] == [1, 0, None]
-    assert [row["passed"] for row in result.rows] == [True, False, True]
-    assert (result.metrics["tools_called"], result.counts["tools_called"]) == (0.5, 2)
-    shares = {name: (result.metrics[name], result.counts[name]) for name in ("tool_invoked", "tools_coordinated")}
-    assert shares == {"tool_invoked": (1, 2), "tools_coordinated": (0.5, 2)}
-    assert [str(each.criterion) for each in result.criteria if not each.met] == ["tools_coordinated >= 1"]
-    assert result.rows[0]["tool_calls"] == ["wikipedia_search", "wikipedia_page"]
-    assert all(row["sources"] and row["sources"][0]["title"] and row["sources"][0]["url"] for row in result.rows)
-    run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
-    assert "not called: calculator" in run.data.tags["mlflow.note.content"].replace("\\", "")
-    assert json.loads(Path("out.json").read_text())["metadata"]["judge_model"] is None

@@ -41,7 +41,6 @@ from tests.conftest import REPO, Serve
 from tests.files import data
 from tests.openai_behaviours import (
     FAULTS,
-    HTML,
     Behaviour,
     Reply,
     answer_judge,
@@ -497,49 +496,19 @@ def test_a_server_that_refuses_one_question_after_the_other_ends_the_run(
     assert f"refuses 5 questions in a row (status 403: {message}); check the key's rights to gpt-4o-mini" in str(last)
 
 
-NOT_JSON, NO_COMPLETION = "the server answered with text that is not JSON", "the server answered without a completion"
-THOUGHT = Reply("", finish_reason="length", usage=ServerUsage(20, 4096, reasoning=4096))
-BESIDE = '{"error": {"message": "down"}, "choices": [{"message": {"content": "Sorry."}}]}'
-
-
-@pytest.mark.parametrize(
-    ("reply", "message", "text"),
-    [
-        (FAULTS["refusal"](GOOD), "the model refused: I'm sorry, I can't assist with that.", ""),
-        (FAULTS["cut"](GOOD), "the answer was cut off at the limit of tokens", '{"reasoning": "so", '),
-        (THOUGHT, "the answer was cut off at the limit of tokens; 4,096 tokens went into reasoning", ""),
-        (
-            Reply("Half", finish_reason="content_filter"),
-            "the answer was blocked by the server's content filter",
-            "Half",
-        ),
-        (FAULTS["empty"](GOOD), "the answer is empty", ""),
-        (Reply(" \n"), "the answer is empty", " \n"),
-        (Reply(None), "the answer is empty", ""),
-        (FAULTS["html"](GOOD), f"{NOT_JSON}: {HTML[:200]!r}", ""),
-        (FAULTS["truncated"](GOOD), f'{NOT_JSON}: \'{{"id": ', ""),
-        (Reply(raw="a" * 1000), f"{NOT_JSON}: {'a' * 200!r}", ""),
-        (Reply(raw="{}"), f"{NO_COMPLETION}: '{{}}'", ""),
-        (Reply(raw="[]"), f"{NO_COMPLETION}: '[]'", ""),
-        (Reply(raw='{"choices": []}'), f"{NO_COMPLETION}: ", ""),
-        (Reply(raw='{"choices": [{"message": null}]}'), NO_COMPLETION, ""),
-        (
-            Reply(raw='{"error": {"message": "no such model", "code": 404}}'),
-            f'{NO_COMPLETION}: \'{{"error": {{"mess',
-            "",
-        ),
-        (Reply(raw=BESIDE), "the server answered with an error: ", "Sorry."),
-    ],
-)
-def test_an_answer_that_is_none_has_an_error_of_its_own(serve: Serve, reply: Reply, message: str, text: str) -> None:
-    server = serve(reply)
+@pytest.mark.parametrize(("reply", "message", "text"), data("llm.json")["no_answers"])
+def test_an_answer_that_is_none_has_an_error_of_its_own(
+    serve: Serve, reply: dict[str, Any], message: str, text: str
+) -> None:
+    given = Reply(**{**reply, "usage": ServerUsage(**reply.get("usage", {}))})
+    server = serve(given)
     error = error_of(ask(), AnswerError)
 
     assert str(error).startswith(message)
     assert error.text == text
     assert server.calls == 1
-    if reply.raw is None and reply.wire == "whole":
-        assert error.usage == recorded(reply.usage)
+    if given.raw is None and given.wire == "whole":
+        assert error.usage == recorded(given.usage)
 
 
 PARTS = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Yes"}, {"type": "text", "text": "!"}]

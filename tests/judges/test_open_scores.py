@@ -203,17 +203,6 @@ def test_what_no_judge_is_asked_about(fields: dict[str, Any], why: str) -> None:
     assert found.reasons["faithfulness"].startswith(why)
 
 
-def test_model_and_prompt_are_in_the_declaration() -> None:
-
-    def digest(judge: Half) -> str:
-        return FaithfulnessScorer("", judge).declared[0].digest
-
-    other_prompt, other_model = Half(), Half()
-    other_prompt.digest, other_model.name = "abd", "openai:n"
-    assert len({digest(Half()), digest(other_prompt), digest(other_model)}) == 3
-    assert FaithfulnessScorer("", Half()).declared[0].computed_by == "faithfulness by openai:m"
-
-
 ASKED = Question(id="1", question="What is the capital of France?", domain="d", expected_answer="Paris")
 
 OWN = """

@@ -24,15 +24,11 @@ from tests.files import data
 from tests.judging import (
     ANSWER,
     JUDGE,
-    KINDS,
     SEEN,
-    SHOWCASE,
     by_text,
     golden_set,
-    recordings,
     reply,
     serving,
-    showcase_judge,
 )
 from tests.openai_behaviours import Reply
 from tests.openai_behaviours import Usage as ServerUsage
@@ -199,16 +195,6 @@ def test_nothing_may_be_quoted_from_a_response_that_is_not_there() -> None:
     assert read(empty, None).hypotheses == 0
     with pytest.raises(ValueError, match="is not in the response"):
         read(reply(), None)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_reference_verdicts_of_the_showcase_are_believed(store_uri: str, kind: str) -> None:
-    asked = {**recordings(kind), "rubric": "reasoning", "traces": "off", "tracking_uri": store_uri}
-    recorded = run_eval(SHOWCASE, **asked)  # type: ignore[arg-type]
-    with serving(behaviour=showcase_judge) as server:
-        made = run_eval(SHOWCASE, **asked | {"judge": JUDGE})  # type: ignore[arg-type]
-    assert (server.calls, made.totals["num_errors"]) == (30, 0)
-    assert made.metrics == recorded.metrics
 
 
 def test_a_verdict_that_cannot_be_read_is_an_error_row(store_uri: str, tmp_path: Path) -> None:

@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaltrack.metrics import answers
 from evaltrack.metrics.answers import (
-    NO_ANSWER,
     NO_ARGUMENTS,
-    NO_CITATION,
-    NO_QUOTATION,
     NO_SOURCES,
-    NO_TEXTS,
     citation_precision,
     citation_recall,
     common_subsequence,
@@ -46,58 +43,15 @@ def measured(answer: str | None, sources: tuple[Source, ...] | None = SOURCES) -
     return citation_precision(QUESTION, response), citation_recall(QUESTION, response)
 
 
-@pytest.mark.parametrize(
-    ("answer", "citations"),
-    [
-        ('"one two three" [1]', [("1",)]),
-        ("“one two three” [setup#1].", [("setup#1",)]),
-        ("„one two three“ [1] «one two four»[2]", [("1",), ("2",)]),
-        ('"one two three" [1][2] and [3]', [("1", "2", "3")]),
-        ('"one two three" [1, setup#1; 2]', [("1", "setup#1", "2")]),
-        ('"one two three" [limits 2]', [("limits 2",)]),  # a chunk id with a space
-        ('"one two three" [see the page]', [()]),  # any other text with a space is no citation
-        ('"one two three" [1](https://example.org)', [("1",)]),
-        ('"one two three" says p. 3 of the page, e.g. there [1]', [("1",)]),  # the sentence goes on
-        ('"one two three." Another sentence [1]', [()]),
-        ('"one two three" is so. Another [1]', [()]),
-        ('"one two three". [1]', [("1",)]),
-        ('"one two three"\n[1]', [()]),
-        ("「no」 “一二三四”[1]。然后[2]", [("1",)]),
-        ('"one two three" and "four five six" [1]', [(), ("1",)]),
-        ('[1] says "one two three"', [()]),  # a citation stands behind what it is for
-        ('a "token bucket" [1] of 5" by 6" [2]', []),  # a term, and inches
-        ('"one two\nthree" [1]', []),
-        ('"… [1]', []),
-        ("", []),
-    ],
-)
-def test_forms(answer: str, citations: list[tuple[str, ...]]) -> None:
-    assert cited(answer) == citations
+@pytest.mark.parametrize(("answer", "citations", "why"), data("metrics.json")["cited_quotations"])
+def test_forms(answer: str, citations: list[list[str]], why: str) -> None:
+    assert [list(each) for each in cited(answer)] == citations
 
 
-@pytest.mark.parametrize(
-    ("answer", "precision", "recall"),
-    [
-        ('"restart the whole machine" [1]', 1.0, 1.0),  # markup, case and punctuation do not count
-        ('"Ten clients may be open" [limits 2]', 1.0, 1.0),
-        ('"ten clients may be open" [1]', 0.0, 0.0),  # of another source
-        ('"ten clients may be open" [1][2]', 0.5, 1.0),
-        ('"ten clients may be closed" [2]', 0.0, 0.0),
-        ('"ten clients may be" [2] and "restart the whole machine".', 1.0, 0.5),  # the second is not cited
-        ('"ten clients may be" [9]', 0.0, 0.0),  # nothing of that name was returned
-        ('"ten clients ... its own queue" [2]', 1.0, 1.0),
-        ('"ten clients [...] its own machine" [2]', 0.0, 0.0),
-        ('"ten clients may be" [3]', NO_TEXTS, NO_TEXTS),
-        ('"ten clients may be" [2][bare]', 1.0, 1.0),
-        ('"ten clients may be" [1][bare]', 0.0, NO_TEXTS),  # the one without text may hold it
-        ('"ten clients may be open"', NO_CITATION, 0.0),
-        ("At most ten clients may be open [2].", NO_QUOTATION, NO_QUOTATION),
-        ("", NO_QUOTATION, NO_QUOTATION),
-        (None, NO_ANSWER, NO_ANSWER),
-    ],
-)
-def test_worked_by_hand(answer: str | None, precision: float | str, recall: float | str) -> None:
-    assert measured(answer) == (precision, recall)
+@pytest.mark.parametrize(("answer", "precision", "recall", "why"), data("metrics.json")["citations"])
+def test_worked_by_hand(answer: str | None, precision: float | str, recall: float | str, why: str) -> None:
+    """A name is that of the reason why there is no value."""
+    assert measured(answer) == tuple(vars(answers).get(str(each), each) for each in (precision, recall))
 
 
 def test_sources() -> None:

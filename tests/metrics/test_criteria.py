@@ -29,23 +29,10 @@ def test_named_criteria(name: str, criteria: list[str]) -> None:
     assert name in NAMED
 
 
-@pytest.mark.parametrize(
-    ("text", "criteria"),
-    [
-        ("", []),
-        ("mrr>0.5, ,", [Criterion("mrr", ">", 0.5)]),
-        ("mrr>0.5", [Criterion("mrr", ">", 0.5)]),
-        ("mrr>=.5", [Criterion("mrr", ">=", 0.5)]),
-        ("mrr<1", [Criterion("mrr", "<", 1.0)]),
-        ("mrr<=5e-1", [Criterion("mrr", "<=", 0.5)]),
-        ("mrr > -1", [Criterion("mrr", ">", -1.0)]),
-        (" mrr  >=\t+0.5 ,hit_rate>0", [Criterion("mrr", ">=", 0.5), Criterion("hit_rate", ">", 0.0)]),
-        ("mrr>0.5,mrr<0.9", [Criterion("mrr", ">", 0.5), Criterion("mrr", "<", 0.9)]),
-    ],
-)
-def test_bounds(text: str, criteria: list[Criterion]) -> None:
-    assert parse_criteria(text, KNOWN) == tuple(criteria)
-    assert parse_criteria(text, dict.fromkeys(KNOWN)) == tuple(criteria)
+@pytest.mark.parametrize(("text", "criteria"), data("metrics.json")["bounds"])
+def test_bounds(text: str, criteria: list[tuple[str, str, float]]) -> None:
+    expected = tuple(Criterion(*each) for each in criteria)
+    assert parse_criteria(text, KNOWN) == parse_criteria(text, dict.fromkeys(KNOWN)) == expected
 
 
 @pytest.mark.parametrize(

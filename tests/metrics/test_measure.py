@@ -239,28 +239,12 @@ def test_a_negative_whose_judge_failed_is_not_measured(response: Response) -> No
     assert measured.unmeasured["negative_pass"] == JUDGE_FAILED
 
 
-@pytest.mark.parametrize(
-    ("hit", "judge", "count", "weights", "combined"),
-    [
-        (1, 0.85, 2500, Weights(), 0.4956),
-        (1, 0.85, 426, Weights(), 1.2007),
-        (1, 0.85, 427, Weights(), 1.1993),
-        (1, 1.0, 1000, Weights(), 1),
-        (1, 1.0, 250, Weights(), 2),
-        (1, 0.0, 2500, Weights(), 0),
-        (0, 1.0, 2500, Weights(), 0),
-        (1, 0.25, 4000, Weights(), 0.0625),
-        (1, 0.5, 2000, Weights(alpha=1, beta=1, gamma=1), 0.25),
-        (1, 0.5, 2000, Weights(beta=0, gamma=2), 0.25),
-        (1, 0.5, 4000, Weights(gamma=0), 0.5),
-        (0, 0.5, 1000, Weights(alpha=0, gamma=1), 0.5),
-    ],
-)
+@pytest.mark.parametrize(("hit", "judge", "count", "weights", "combined"), data("metrics.json")["combined_scores"])
 def test_the_combined_score_is_the_formula(
-    hit: float, judge: float, count: int, weights: Weights, combined: float
+    hit: float, judge: float, count: int, weights: dict[str, float], combined: float
 ) -> None:
     """hit^alpha * judge^gamma / (tokens / 1000)^beta, to four digits; 0 without a hit, and high for few tokens."""
-    found = combined_score({"hit": hit, "overall_score": judge, "num_tokens": count}, weights)
+    found = combined_score({"hit": hit, "overall_score": judge, "num_tokens": count}, Weights(**weights))
     assert isinstance(found, float)
     assert round(found, 4) == combined
 

@@ -60,45 +60,9 @@ def test_a_repeat_keeps_its_first_rank(keys: str, unique: str, dropped: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "ranked", "relevant", "k", "score"),
-    [
-        # all that is relevant is what divides the recall, also where it cannot fit into k
-        ("recall", "abc", "a", 3, 1),
-        ("recall", "abc", "ax", 3, 1 / 2),
-        ("recall", "abc", "cx", 2, 0),
-        ("recall", "abcd", "abcd", 2, 1 / 2),
-        ("recall", "a", "ab", 5, 1 / 2),
-        ("recall", "", "ab", 5, 0),
-        # k divides the precision, also where fewer came back
-        ("precision", "abc", "ac", 3, 2 / 3),
-        ("precision", "abc", "a", 1, 1),
-        ("precision", "a", "a", 5, 1 / 5),
-        ("precision", "ab", "abcd", 4, 1 / 2),
-        ("precision", "", "a", 5, 0),
-        # only the first relevant key counts, and only within k
-        ("reciprocal_rank", "abc", "a", 3, 1),
-        ("reciprocal_rank", "abc", "bc", 3, 1 / 2),
-        ("reciprocal_rank", "abc", "c", 3, 1 / 3),
-        ("reciprocal_rank", "abc", "c", 2, 0),
-        ("reciprocal_rank", "", "c", 2, 0),
-        # one is enough
-        ("hit", "abc", "c", 3, 1),
-        ("hit", "abc", "abc", 3, 1),
-        ("hit", "abc", "c", 2, 0),
-        ("hit", "", "c", 2, 0),
-        # the ideal list holds no more than k relevant keys, and no more than there are
-        ("ndcg", "abc", "a", 3, 1),
-        ("ndcg", "bac", "a", 3, RANK_2),
-        ("ndcg", "abc", "ac", 3, (1 + RANK_3) / (1 + RANK_2)),
-        ("ndcg", "abc", "axyz", 2, 1 / (1 + RANK_2)),
-        ("ndcg", "a", "ab", 5, 1 / (1 + RANK_2)),
-        ("ndcg", "abcde", "ab", 5, 1),
-        ("ndcg", "abcde", "abcde", 2, 1),
-        ("ndcg", "abc", "c", 2, 0),
-        ("ndcg", "", "c", 2, 0),
-    ],
+    ("name", "ranked", "relevant", "k", "score", "why"), data("metrics.json")["scores_of_one_list"]
 )
-def test_scores_of_one_list(name: str, ranked: str, relevant: str, k: int, score: float) -> None:
+def test_scores_of_one_list(name: str, ranked: str, relevant: str, k: int, score: float, why: str) -> None:
     assert SCORES[name](list(ranked), set(relevant), k) == pytest.approx(score, abs=1e-15)
 
 

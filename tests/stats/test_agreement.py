@@ -34,7 +34,6 @@ LABELS = ["accuracy", "cohen_kappa", "alpha_nominal"]
 
 GRADES = st.integers(0, 4)
 PAIRS = st.lists(st.tuples(GRADES, GRADES), min_size=1, max_size=30)
-GAPPED = st.lists(st.tuples(st.none() | GRADES, st.none() | GRADES), max_size=30)
 
 
 def split(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
@@ -108,27 +107,13 @@ def test_differences_by_hand() -> None:
 
 def test_confusion_has_rows_of_a_and_columns_of_b() -> None:
     a, b = ["no", "yes", "yes", None, "no"], ["no", "no", "yes", "yes", None]
-    assert label_agreement(a, b).confusion == Confusion(("no", "yes"), ((1, 0), (1, 1)))
+    agreement = label_agreement(a, b)
+    assert agreement.confusion == Confusion(("no", "yes"), ((1, 0), (1, 1)))
+    assert (agreement.n, agreement.without_a, agreement.without_b) == (3, 1, 1)
+    assert {(figure.n, figure.left_out) for figure in agreement.figures.values()} == {(3, 2)}
     mixed = label_agreement([1, "x"], ["x", 10]).confusion
     assert mixed is not None
     assert mixed.labels == (1, 10, "x")
-
-
-@repeatable
-@given(GAPPED)
-def test_pairs_with_a_gap_are_left_out_and_counted(pairs: list[tuple[int | None, int | None]]) -> None:
-    whole = [pair for pair in pairs if None not in pair]
-    found, alone = figures(*split(pairs)), figures(*split(whole))
-    for name, figure in found.items():
-        assert (figure.value, figure.n, figure.reason) == (alone[name].value, len(whole), alone[name].reason)
-        assert (figure.left_out, alone[name].left_out) == (len(pairs) - len(whole), 0)
-        assert (figure.value is None) <= (figure.reason is not None)
-    lost = (
-        sum(x is None and y is not None for x, y in pairs),
-        sum(x is not None and y is None for x, y in pairs),
-    )
-    for of in (numeric_agreement(*split(pairs), tolerance=1, resamples=20), label_agreement(*split(pairs))):
-        assert (of.n, of.without_a, of.without_b) == (len(whole), *lost)
 
 
 @pytest.mark.parametrize(
