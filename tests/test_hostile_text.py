@@ -24,8 +24,8 @@ from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report.comparison_files import annotations as github_annotations
 from evaltrack.report.comparison_files import comparison_junit, json_text
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
-from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.run_page import Around, run_html
+from evaltrack.report.html.comparison_page import comparison_html, comparison_screen
+from evaltrack.report.html.run_page import Around, run_html, run_screen
 from evaltrack.report.run_json import evaluation_json, run_json
 from evaltrack.report.run_text import print_run, reasoning_page, run_note, verdict_lines
 from evaltrack.tracking.rows import columns_of
@@ -34,6 +34,7 @@ from .compared import measured
 from .comparisons import RECALL, comparison
 from .conftest import REPO
 from .report.test_comparison_markdown import TAGS
+from .report.test_html import TAGS as PAGE_TAGS
 from .report.test_html import Page, assert_inert
 from .report.test_run import result
 
@@ -188,6 +189,7 @@ RENDERINGS: dict[str, Callable[[Made, str, str], str]] = {
     "run, terminal": lambda made, *_: terminal(made[0]),
     "run, note": lambda made, *_: run_note(made[0]),
     "run, page": lambda made, place, text: run_html_of(made[0], made[1], place, text),
+    "run, screen": lambda made, *_: run_screen(made[0]),
     "run, JSON": lambda made, *_: whole_run(made[0], made[1]),
     "run, evaluation.json": lambda made, *_: "".join(
         evaluation_json(made[0], "golden.jsonl", map(columns_of, made[1]))
@@ -197,6 +199,7 @@ RENDERINGS: dict[str, Callable[[Made, str, str], str]] = {
     "comparison, terminal": lambda made, *_: comparison_text(made[2], 100),
     "comparison, Markdown": lambda made, *_: comparison_markdown(made[2]),
     "comparison, page": lambda made, *_: comparison_html(made[2]),
+    "comparison, screen": lambda made, *_: comparison_screen(made[2]),
     "comparison, JSON": lambda made, *_: json_text(made[2]),
     "comparison, JUnit": lambda made, *_: comparison_junit(made[2]),
     "comparison, annotations": lambda made, *_: "".join(f"{line}\n" for line in github_annotations(made[2])),
@@ -235,11 +238,32 @@ def check_markdown(text: str) -> None:
         )
 
 
+def markup(text: str) -> list[str]:
+    """The kinds of the elements of a Markdown text, without its texts."""
+    tokens = MarkdownIt("gfm-like", {"html": True, "linkify": False}).parse(text)
+    found = (kind.type for token in tokens for kind in (token, *(token.children or ())))
+    return [kind for kind in found if kind not in ("text", "text_special")]
+
+
 def check_page(text: str) -> None:
     page = Page(text)
     assert_inert(page)
     for link in page.links:
         assert re.match(r"#|http://(a\.example|127\.0\.0\.1)|https://docs\.example", link), link
+
+
+def check_screen(text: str) -> None:
+    """A notebook shows it without a policy of ours."""
+    page = Page(text)
+    assert {tag for tag, _ in page.elements} <= PAGE_TAGS - {"script"} | {"h4"}
+    assert {name for _, attributes in page.elements for name in attributes} <= {
+        "class",
+        "href",
+        "rel",
+        "scope",
+        "target",
+    }
+    assert all(re.match("http://(a.example|127.0.0.1)", link) for link in page.links), page.links
 
 
 def check_json(text: str) -> None:
@@ -264,6 +288,7 @@ CHECKS: dict[str, Callable[[str], None]] = {
     "reasoning.md": check_markdown,
     "Markdown": check_markdown,
     "page": check_page,
+    "screen": check_screen,
     "JSON": check_json,
     "evaluation.json": check_json,
     "verdicts.jsonl": check_json,
@@ -315,6 +340,13 @@ def test_hostile_text_is_only_text(kind: str, rendering: str) -> None:
         if (told := list(faults(rendering, rendered(rendering, place, HOSTILE[kind]))))
     }
     assert found == {}
+
+
+@pytest.mark.parametrize("rendering", ["run, note", "run, reasoning.md"])
+@pytest.mark.parametrize("kind", ["markdown", "link", "html"])
+def test_hostile_text_adds_no_markup_of_its_own(kind: str, rendering: str) -> None:
+    for place in seen(rendering):
+        assert markup(rendered(rendering, place, HOSTILE[kind])) == markup(rendered(rendering, place, "x")), place
 
 
 @pytest.mark.parametrize("rendering", RENDERINGS)

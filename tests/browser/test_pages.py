@@ -21,7 +21,6 @@ from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import trace_id_of
 from tests.files import put
 from tests.guarded_server import ADA, GRACE, PASSWORD, guarded_server
-from tests.report.test_run import EVIL
 
 from .conftest import Handbook, Open, PagesServer, own_places
 from .pages import SCROLLING, apart, audit, audits, chosen, framed, listed, sideways, until, watch, widths
@@ -310,7 +309,7 @@ def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open
 
 def test_a_description_shows_its_links_and_no_escapes(site: Handbook, visit: Open) -> None:
     made = apart(lambda: site.travel(3, experiment="note", traces="off"))
-    told = replace(made, notes=(f"{EVIL} www.a.b https://a.b x@a.b 10:30: a",))
+    told = replace(made, notes=(f"{HOSTILE} [x](javascript:alert(1)) **c** www.a.b https://a.b x@a.b 10:30: a",))
     connect(site.uri).client.set_tag(made.run_id, "mlflow.note.content", run_note(told))
     page = visit()
     page.goto(made.link or "")

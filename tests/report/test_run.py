@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from markdown_it import MarkdownIt
 from rich.console import Console
 
 from evaltrack.evaluation.result import METRICS, RunResult
@@ -21,7 +21,8 @@ from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Usage, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report import run_text
-from evaltrack.report.escaping import one_line, plain
+from evaltrack.report.comparison_files import SHOWN
+from evaltrack.report.escaping import plain
 from evaltrack.report.html.run_page import run_screen
 from evaltrack.report.run_json import (
     AT_ONCE,
@@ -30,20 +31,18 @@ from evaltrack.report.run_json import (
     evaluation_json,
     outcomes_json,
     run_json,
-    run_summary,
 )
-from evaltrack.report.run_text import print_run, reasoning_page, run_note, verdict_lines
+from evaltrack.report.run_text import NOTE_LIMIT, print_run, reasoning_page, run_note, verdict_lines
 from evaltrack.report.templates import say, sentences
 from evaltrack.report.words import METRIC_TITLES, metric_title, number
 from evaltrack.tracking.rows import TableWriter
 from evaltrack.tracking.rows_reader import read_table, stored_rows
+from evaltrack.tracking.writer import TABLE_ROWS
 from tests.compared import flatten, measured
 from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
-
-EVIL = "<script>alert(1)</script> [x](javascript:alert(1)) \x1b[31mred\u202egnp.exe | a `b` **c**\nnext"
 
 
 def row(position: int, text: str = "what?", **fields: object) -> Row:
@@ -114,14 +113,23 @@ def rich() -> RunResult:
             Checked(Criterion("recall_at_k", ">=", 0.8), value, met)
             for met, value in ((True, 0.9), (False, 0.5), (None, None))
         ),
+        by_judge={"openai:m": (0.5, 4)},
         notes=("the server refused temperature",),
         cost_usd={"judge": 0.01},
         missed=(row(1, "Where?", passed=False, response=Response(sources=())),),
         errors=failed,
+        read_table=lambda: [flatten(each, 5) for each in (row(1, "Où?", unmeasured={"hit": "é"}), failed[0])],
     )
 
 
-@pytest.mark.parametrize(("render", "name"), [(shown, "run.txt"), (run_note, "run.md")])
+def machine(of: RunResult) -> str:
+    return json.dumps(json.loads("".join(run_json(of))), indent=1, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("render", "name"),
+    [(shown, "run.txt"), (run_note, "run.md"), (machine, "run.json"), (run_screen, "run.screen.html")],
+)
 def test_a_run_is_rendered_to_the_letter(render: Callable[[RunResult], str], name: str) -> None:
     assert render(rich()) == (RENDERINGS / name).read_text(encoding="utf-8")
 
@@ -169,31 +177,6 @@ def test_that_nobody_judged_is_said_plainly() -> None:
 @pytest.mark.parametrize(("totals", "words"), CASES["who_judged_and_how_much"])
 def test_who_judged_and_how_much(totals: dict[str, int], words: str) -> None:
     assert say.judge(judged_by("openai:m", **totals)) == words
-
-
-def test_everything_about_a_run_but_its_rows_for_machines() -> None:
-    criteria = (
-        Checked(Criterion("mrr", ">", 0.7), None, None),
-        Checked(Criterion("hit_rate", ">", 0.8), 0.5, False),
-    )
-    summary = run_summary(result(by_judge={"openai:m": (0.5, 4)}, criteria=criteria, notes=("worth knowing",)))
-    assert summary["by_judge"] == {"openai:m": {"mean": 0.5, "n": 4}}
-    assert summary["criteria"] == [
-        {"criterion": "mrr > 0.7", "value": None, "met": None, "reachable": None},
-        {"criterion": "hit_rate > 0.8", "value": 0.5, "met": False, "reachable": None},
-    ]
-    assert summary["target_seconds"] == {"mean": 0.1, "p95": 0.2}
-    whole = json.loads("".join(run_json(result(criteria=criteria))))
-    assert whole == run_summary(result(criteria=criteria)) | {"aims": [], "rows": []}
-
-
-def test_rows_for_machines_have_their_reasons_as_an_object() -> None:
-    rows = [flatten(row(1, "Où?", unmeasured={"hit": "é"}), 5), flatten(row(2), 5)]
-    text = "".join(run_json(result(read_table=lambda: rows)))
-    found = json.loads(text)["rows"]
-    assert [one["unmeasured"] for one in found] == [{"hit": "é"}, {}]
-    assert [one["verdicts"] for one in found] == [[], []]
-    assert "Où?" in text
 
 
 def test_many_rows_are_printed_in_pieces_that_make_one_object() -> None:
@@ -337,6 +320,28 @@ def page(*rows: Row) -> str:
     return "".join(reasoning_page([stored_row(each, 5) for each in rows]))
 
 
+def said() -> str:
+    """Judge errors, then what did not pass, the worst first, then the rest; no question without a verdict."""
+    error = Failure(kind="judge_error", message="no JSON; it wrote: 'I think'")
+    asked = Question(id="good", question="Where?", domain="d", expected_chunks=("a",), expected_answer="In Paris.")
+    return page(
+        judged("good", 0.9, question=asked),
+        judged("fair", 0.8, response=Response(sources=())),
+        judged("poor", 0.7, 0.6),
+        judged("declined", negative=True, declined=True),
+        judged("bad", 0.1, declined=False),
+        judged("answered", negative=True, declined=False),
+        judged("broken", 0.9, failure=error, passed=None, scores={}),
+        row(7, "unreadable", question=judged("silent", 0.9).question, failure=error),
+        row(8, "not judged", response=Response(answer="x")),
+        row(9, "no answer", failure=Failure(kind="target_error", message="gone")),
+    )
+
+
+def test_what_the_judges_said_is_rendered_to_the_letter() -> None:
+    assert said() == (RENDERINGS / "reasoning.md").read_text(encoding="utf-8")
+
+
 def test_verdicts_can_be_read_back(tmp_path: Path) -> None:
     """Numbers, words and judge are equal; the cost is left out, as reading costs nothing."""
     rows = [
@@ -369,42 +374,6 @@ def test_each_judge_of_a_panel_can_be_read_back(tmp_path: Path) -> None:
     assert asyncio.run(RecordedJudge(path)(second.question, second.response or Response())).overall_score == 0.75
 
 
-def test_failures_come_first() -> None:
-    """Judge errors first, then what did not pass, the worst first, then the rest; questions without a verdict never."""
-    error = Failure(kind="judge_error", message="no JSON; it wrote: 'I think'")
-    text = page(
-        judged("good", 0.9),
-        judged("fair", 0.8),
-        judged("poor", 0.7),
-        judged("declined", negative=True, declined=True),
-        judged("bad", 0.1),
-        judged("answered", negative=True, declined=False),
-        judged("broken", 0.9, failure=error, passed=None, scores={}),
-        row(7, "unreadable", question=judged("silent", 0.9).question, failure=error),
-        row(8, "not judged", response=Response(answer="x")),
-        row(9, "no answer", failure=Failure(kind="target_error", message="gone")),
-    )
-    heads = [line.removeprefix("## ").partition(":")[0] for line in text.splitlines() if line.startswith("## ")]
-    order = ["broken", "silent", "bad", "poor", "answered", "fair", "good", "declined"]
-    assert [head.replace("\\", "") for head in heads] == order
-    assert text.startswith("# What the judge said\n\n8 questions, failures first.\n")
-    assert "- **the judge failed\\: no JSON; it wrote\\: 'I think'**\n" in text
-
-
-def test_what_was_said_stands_with_its_numbers() -> None:
-    asked = Question(id="1", question="Where?", domain="d", expected_chunks=("a",), expected_answer="In Paris.")
-    assert page(judged("1", 0.85, question=asked)) == (
-        "# What the judge said\n\n1 question, failures first.\n"
-        "\n## 1: Where?\n\n- answer: Paris.\n- expected: In Paris.\n"
-        "- j: overall_score 0.85, accuracy 0.85, completeness 0.50, relevance 1.00\n\n  Because.\n"
-    )
-    assert "- j: declined\n" in page(judged("n", negative=True, declined=True))
-    assert "- j: **did not decline**\n" in page(judged("n", negative=True, declined=False))
-    assert "- j: overall_score 0.85, " in page(judged("1", 0.85, declined=False))
-    assert page(judged("1", 0.5, 1.0)).count("overall_score") == 2
-    assert "- answer: \\(none\\)\n" in page(judged("1", 0.5, response=Response(sources=())))
-
-
 def test_a_long_page_is_cut() -> None:
     many = run_text.PAGE + 7
     text = page(*(judged(str(place), place / many) for place in range(many)))
@@ -413,36 +382,6 @@ def test_a_long_page_is_cut() -> None:
     assert text.endswith("\n7 more in `verdicts.jsonl`.\n")
     assert "\n## 0: " in text
     assert f"\n## {many - 1}: " not in text
-
-
-FOREIGN = [EVIL, *CASES["foreign"]]
-
-
-def markup(text: str) -> list[str]:
-    """The kinds of the elements of a Markdown text, without its texts."""
-    tokens = MarkdownIt("gfm-like", {"html": True, "linkify": False}).parse(text)
-    found = (kind.type for token in tokens for kind in (token, *(token.children or ())))
-    return [kind for kind in found if kind not in ("text", "text_special")]
-
-
-@pytest.mark.parametrize("foreign", FOREIGN, ids=range(len(FOREIGN)))
-def test_foreign_text_on_the_page_is_inert(foreign: str) -> None:
-    """No markup, link, image or heading of theirs, on the line where it belongs, and every visible word is there."""
-    asked = Question(id=foreign, question=foreign, domain="d", expected_chunks=("a",), expected_answer=foreign)
-    response = Response(answer=foreign, sources=(Source(chunk_id="a"),))
-    failure = Failure(kind="judge_error", message=foreign)
-    evil = judged("1", 0.5, text=foreign, question=asked, response=response, failure=failure)
-    evil = evil.model_copy(update={"verdicts": (evil.verdicts[0].model_copy(update={"judge": foreign}),)})
-    plainly = judged("1", 0.5, failure=Failure(kind="judge_error", message="x"))
-    plainly = plainly.model_copy(update={"question": asked.model_copy(update={"id": "1", "question": "x"})})
-
-    text = page(evil)
-    assert markup(text) == markup(page(plainly))
-    assert all(letter.isprintable() or letter == "\n" for letter in text)
-    seen = " ".join(
-        kind.content for token in MarkdownIt().parse(text) for kind in (token.children or ()) if kind.type == "text"
-    )
-    assert seen.replace(" ", "").count(one_line(foreign, 300).replace(" ", "")) == 7
 
 
 # The run as a whole
@@ -552,3 +491,41 @@ def test_a_penalty_says_what_it_is_for(gap: int, points: int, bands: str) -> Non
     row = StoredRow(id="a", scores={"reasoning_score": 49.0}, tier=1, coupling_gap=gap, penalty=points)
     words = f"−{points} points: it claims {bands} more confidence than it earned"
     assert say.failed(row, 5) == f"scored 49, Soft Fail: reject, revise; {words}"
+
+
+# The description in MLflow
+
+
+def test_the_first_line_says_what_and_how_many_passed() -> None:
+    made = result(metrics={"pass_rate": 0.75}, counts={"pass_rate": 4})
+    assert run_note(made).splitlines()[0] == "### set: 3 of 4 questions passed (1 more could not be measured), k = 5"
+    whole = replace(made, counts={"pass_rate": 5}, metrics={"pass_rate": 0.2})
+    assert run_note(whole).splitlines()[0] == "### set: 1 of 5 questions passed, k = 5"
+    assert run_note(result()).splitlines()[0] == "### set: none of 5 questions could pass or fail, k = 5"
+
+
+def test_above_mlflows_limit_the_file_is_named_instead_of_the_table() -> None:
+    missed = tuple(row(place, passed=False, response=Response(sources=())) for place in range(SHOWN + 1))
+    large = result(totals={**result().totals, "num_questions": TABLE_ROWS + 1}, missed=missed)
+    assert "[All questions](#/experiments/0/runs/r/artifacts/per_question.parquet)" in run_note(large)
+    assert "… the file `per_question.parquet` holds them all" in run_note(large)
+    assert "per_question.json" not in run_note(large)
+
+
+def test_the_worst_domains_come_first_and_no_more_than_ten() -> None:
+    groups = {f"d{place}": {"pass_rate": (1 - place / 100, 4)} for place in range(30)}
+    note = run_note(result(groups={**groups, "easy": {"pass_rate": (0.0, 1)}}))
+    shown = re.findall(r"^\| (d\d+|easy) \|", note, re.MULTILINE)
+    assert shown == [*(f"d{place}" for place in range(29, 19, -1)), "easy"]
+    assert "The 10 worst of 30 domains; `summary.json` holds them all." in note
+
+
+def test_a_note_fits_into_a_tag_of_mlflow() -> None:
+    rows = tuple(
+        row(place, "<&>" * 100, passed=False, failure=Failure(kind="target_error", message="&*" * 500))
+        for place in range(SHOWN)
+    )
+    note = run_note(result(missed=rows, errors=rows, groups={"&" * 1_000_000: {"recall_at_k": (0.5, 4)}}))
+    assert len(note) <= NOTE_LIMIT
+    assert note.endswith("\n… more in the report\n")
+    assert all(line.endswith(")") for line in note.splitlines() if line.startswith("- "))
