@@ -309,22 +309,25 @@ def test_delays_double_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 # Being stopped while waiting
 
 
-async def stopped(llm: LLM, seconds: float) -> str:
+async def stopped(asking: asyncio.Task[Answer]) -> str:
     """The note that a deadline leaves on the error if it passes while the model is asked."""
     with pytest.raises(TimeoutError) as caught:
-        async with asyncio.timeout(seconds):
-            await llm.ask(MESSAGES, SCHEMA)
+        async with asyncio.timeout(0):
+            await asking
     (note,) = getattr(caught.value.__cause__ or caught.value.__context__, "__notes__", [])
     return str(note)
 
 
-def notes_of(*seconds: float) -> list[str]:
-    """What questions at once, of which one is in flight, were waiting for when the deadline of each passed."""
+def notes_of(questions: int, when: Callable[[], Any]) -> list[str]:
+    """What questions at once, of which one is in flight, wait for then; the last one is stopped first."""
 
     async def all_of_them() -> list[str]:
         llm = LLM("gpt-4o-mini", concurrency=1)
+        tasks = [asyncio.create_task(llm.ask(MESSAGES, SCHEMA)) for _ in range(questions)]
         try:
-            return await asyncio.gather(*(stopped(llm, each) for each in seconds))
+            while not when():  # noqa: ASYNC110 - the server is in another thread
+                await asyncio.sleep(0.01)
+            return [await stopped(each) for each in reversed(tasks)]
         finally:
             await llm.aclose()
 
@@ -335,26 +338,56 @@ BUSY = "Rate limit reached for requests. Please try again."
 HANGS = FAULTS["hang"](GOOD)
 
 
+@pytest.fixture
+def delays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The attempts after which the client waits, which takes a minute."""
+    attempts: list[int] = []
+
+    def minute(attempt: int) -> float:
+        attempts.append(attempt)
+        return 60
+
+    monkeypatch.setattr("evaltrack.judges.client.delay", minute)
+    return attempts
+
+
+def test_who_is_stopped_while_put_off_knows_by_what(serve: Serve, delays: list[int]) -> None:
+    server = serve(rate_limited(20))
+    assert notes_of(3, lambda: delays) == [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"] * 3
+    assert server.calls == 1
+
+
 @pytest.mark.parametrize(
-    ("replies", "notes"),
+    ("reply", "note"),
     [
-        ([rate_limited(form="none")], [rf"status 429: {re.escape(BUSY)}"]),
-        ([rate_limited(20)], [rf"status 429 \(told to wait 20 s\): {re.escape(BUSY)}"] * 3),
-        ([DOWN], ["status 503: Loading the model"]),
-        ([], ["ConnectError: .*"]),
-        ([HANGS], ["no answer for .*", "one of the 1 calls in flight to end"]),
-        ([DOWN, HANGS], [r"no answer for \d\.\d s; before that: status 503: Loading the model"]),
+        (rate_limited(form="none"), rf"waiting: status 429: {re.escape(BUSY)}"),
+        (DOWN, "waiting: status 503: Loading the model"),
+        (None, "waiting: ConnectError: .*"),
     ],
 )
-def test_who_is_stopped_knows_what_it_was_waiting_for(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, replies: list[Reply], notes: list[str]
+def test_who_is_stopped_before_a_retry_knows_the_last_attempt(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, delays: list[int], reply: Reply | None, note: str
 ) -> None:
-    serve(*replies or [GOOD])
-    if not replies:
+    serve(reply or GOOD)
+    if not reply:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setattr("evaltrack.judges.client.delay", lambda attempt: 0 if replies[1:] else 60)
-    found = notes_of(0.6, *[0.3] * (len(notes) - 1))
-    assert [bool(re.fullmatch(WAITING + note, each)) for note, each in zip(notes, found, strict=True)], found
+    assert re.fullmatch(note, notes_of(1, lambda: delays)[0])
+
+
+@pytest.mark.parametrize(
+    ("replies", "before"), [([HANGS], ""), ([DOWN, HANGS], "; before that: status 503: Loading the model")]
+)
+def test_who_is_stopped_amid_a_call_knows_so(serve: Serve, replies: list[Reply], before: str) -> None:
+    server = serve(*replies)
+    (note,) = notes_of(1, lambda: server.calls == len(replies))
+    assert re.fullmatch(rf"waiting: no answer for \d\.\d s{before}", note)
+
+
+def test_who_is_stopped_in_the_queue_knows_so(serve: Serve) -> None:
+    server = serve(HANGS)
+    second, first = notes_of(2, lambda: server.calls)
+    assert first.startswith("waiting: no answer for")
+    assert second == "waiting: one of the 1 calls in flight to end"
 
 
 # Failures
