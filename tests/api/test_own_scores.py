@@ -112,7 +112,7 @@ def test_a_run_holds_them_everywhere(pair: tuple[RunResult, RunResult], kept_uri
     ]
     row = next(each for each in result.rows if each["id"] == "3")
     assert (row["mood"], row["length"], row["exact_match"]) == (None, 8.0, 1.0)
-    assert json.loads(row["unmeasured"])["mood"] == "ValueError: cannot tell"
+    assert row["unmeasured"]["mood"] == "ValueError: cannot tell"
     client = mlflow.MlflowClient(kept_uri)
     stored = client.get_run(result.run_id)
     metrics = stored.data.metrics
