@@ -7,7 +7,7 @@ from typing import Any
 
 from evaltrack.report.html.comparison_page import comparison_html
 from tests.compared import patched
-from tests.comparisons import EVIL, LISTS, comparison, flat, hostile
+from tests.comparisons import EVIL, FLIP, LISTS, comparison, flat, hostile
 from tests.conftest import REPO
 
 from .conftest import Open
@@ -80,10 +80,9 @@ def test_foreign_text_is_only_text(tmp_path: Path, tab: Open) -> None:
 
 
 def test_text_from_right_to_left_stays_readable(tmp_path: Path, tab: Open) -> None:
-    made = comparison()
-    flip = replace(made.flips[0], question="האם אקבל את כספי בחזרה?", domain="العربية")
+    flip = replace(FLIP, question="האם אקבל את כספי בחזרה?", domain="العربية")
     path = tmp_path / "page.html"
-    path.write_text(comparison_html(replace(made, flips=(flip,))), encoding="utf-8")
+    path.write_text(comparison_html(comparison(flips=(flip,))), encoding="utf-8")
     page = tab()
     page.goto(path.as_uri())
     heading = page.locator("#detail h2")
