@@ -35,7 +35,7 @@ from evaltrack.tracking.rows import (
     rows_of_run,
     value_problem,
 )
-from evaltrack.tracking.rows_reader import check_rows, check_values, read_groups, slim_rows, stored_rows
+from evaltrack.tracking.rows_reader import check_rows, check_values, read_groups, stored_rows
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.tags import TRIALS
 
@@ -79,10 +79,10 @@ def side_of_table(info: Run, path: Path) -> Side:
     if info.signature.target.startswith("recorded:"):
         light.remove(SECONDS)  # the time to read a recording is not that of an answer
 
-    def rows(ids: Collection[str], with_texts: bool) -> Mapping[str, StoredRow]:
+    def rows(ids: Collection[str], whole: Collection[str]) -> Mapping[str, StoredRow]:
         with whose():
-            read = stored_rows(path, ids=ids) if with_texts else slim_rows(path, ids)
-            return {row.id: row for row in read} if ids else {}
+            read = stored_rows(path, ids=ids) if ids else ()
+            return {row.id: row if row.id in whole else row.without_texts() for row in read}
 
     with whose():
         check_rows(path, info.num_questions, (*ALWAYS, *PRINTS))
@@ -124,8 +124,8 @@ def side_of_rows(info: Run, rows: Sequence[StoredRow]) -> Side:
     table = pa.Table.from_pylist(list(map(file_columns, rows)), schema=file_schema(own))
     check_values(table, own)
 
-    def rows_of(ids: Collection[str], with_texts: bool) -> Mapping[str, StoredRow]:
-        return {key: by_id[key] if with_texts else by_id[key].without_texts() for key in ids if key in by_id}
+    def rows_of(ids: Collection[str], whole: Collection[str]) -> Mapping[str, StoredRow]:
+        return {key: by_id[key] if key in whole else by_id[key].without_texts() for key in ids if key in by_id}
 
     return Side(info, side_frame([table.select([*LIGHT_COLUMNS, *own])]), rows_of)
 

@@ -106,7 +106,7 @@ class CandidateRerunner:
                 f"rerunning {count(len(ids), 'question')}, to tell broken from flaky ones; {self.limit:,} calls at most"
             )
         for rows, side in zip(self._rows, (self.was, self.now), strict=True):
-            rows.update(side.rows(set(ids) - rows.keys(), False))
+            rows.update(side.rows(set(ids) - rows.keys(), ()))
         plan, runner = self._open()
         answers: dict[str, Answer] = {}
 
@@ -213,7 +213,7 @@ def question_records(store: Store, was: Side, ids: Collection[str]) -> dict[str,
     Raises:
         TrackingError: the store does not answer, or the rows of the baseline are gone.
     """
-    baseline, rows = was.info, was.rows(ids, False)
+    baseline, rows = was.info, was.rows(ids, ())
     passed, times = Counter[str](), Counter[str]()
     for row in rows.values():
         if (row.trials or 0) >= LEAST_TRIALS:

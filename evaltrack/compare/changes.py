@@ -159,7 +159,7 @@ def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
         by_fate={fate: tuple(explainer.change(key, fate) for key in ids) for fate, ids in by_fate.items()},
         fates={fate: int((frame["fate"] == fate).sum()) for fate in FATES},
         unchanged=tuple(unchanged) if all_fit else (),
-        same=tuple(paired.candidate.rows(list(same["id"]), False).values()),
+        same=tuple(paired.candidate.rows(list(same["id"]), ()).values()),
         errors=error_counts(frame),
         num_lost=int(frame["lost"].sum()),
         failed_before=failed_before,
@@ -174,9 +174,7 @@ class _Explainer:
         self._scores, self._k = paired.telling, k
         ids = [key for listed in by_fate.values() for key in listed]
         sides = (paired.baseline, paired.candidate)
-        self._rows = [
-            {**side.rows(ids[:WHOLE_ROWS], True), **side.rows(ids[WHOLE_ROWS:LISTED], False)} for side in sides
-        ]
+        self._rows = [side.rows(ids[:LISTED], frozenset(ids[:WHOLE_ROWS])) for side in sides]
         self._all_sources = AllSources.of(*self._rows)
         moved = [key for fate in (*WORSE, *BETTER) for key in by_fate[fate] if all(key in rows for rows in self._rows)]
         self._trials: list[Trials] = []

@@ -313,5 +313,5 @@ def _texts(paired: Paired) -> dict[str, str]:
     old = {*paired.removed, *paired.not_selected}
     if len(new) + len(old) > MOST_TEXTS:
         return {}
-    rows = {**paired.baseline.rows(old, False), **paired.candidate.rows(new, False)}
+    rows = {**paired.baseline.rows(old, ()), **paired.candidate.rows(new, ())}
     return {key: row.question for key, row in rows.items()}

@@ -41,14 +41,14 @@ MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
 class Side:
     """One run, ready to be compared.
 
-    `frame` holds its light columns in the order of the golden set. `rows` reads rows by id, with or without the texts
-    of their sources. `trials` reads the single trials of questions that were asked several times, without texts; a
-    saved file has none.
+    `frame` holds its light columns in the order of the golden set. `rows` reads rows by id, without the texts of their
+    sources except for the ids in its second argument. `trials` reads the single trials of questions that were asked
+    several times, without texts; a saved file has none.
     """
 
     info: Run
     frame: pd.DataFrame
-    rows: Callable[[Collection[str], bool], Mapping[str, StoredRow]]
+    rows: Callable[[Collection[str], Collection[str]], Mapping[str, StoredRow]]
     trials: Callable[[Collection[str]], Mapping[str, Sequence[StoredRow]]] = lambda _ids: {}
 
 

@@ -97,8 +97,8 @@ class RowsFile:
         every = [column.name for column in columns_with(self.own)]
         return [name for name in columns or every if name in self.names]
 
-    def group(self, number: int, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return one row group, checked."""
+    def group(self, number: int, columns: Sequence[str] | None = None, mask: pa.Array | None = None) -> pa.Table:
+        """Return one row group, or its rows in the mask, checked."""
         import pyarrow as pa
 
         names = self._known(columns)
@@ -108,13 +108,14 @@ class RowsFile:
             size = sum(decoded_size(chunk) for column in table.columns for chunk in column.chunks)
             if size > LIMIT:
                 raise DamagedError(f"{table.num_rows:,} of its rows hold {count(size, 'byte')}")
+            table = table if mask is None else table.filter(mask)
             table = table.cast(pa.schema([file_schema(self.own).field(name) for name in table.column_names]))
             table.validate(full=True)  # finds texts that are not UTF-8
             try:
                 check_values(table, self.own)
             except DamagedError:
                 if "id" not in names:  # the error names rows by id
-                    self.group(number, [*names, "id"])
+                    self.group(number, [*names, "id"], mask)
                 raise
         return table
 
@@ -262,11 +263,6 @@ def _parsed(name: str, text: str) -> Any:
         raise DamagedError(f"column `{name}` holds a text that is not JSON") from None
 
 
-def slim_rows(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
-    """Yield the rows of these ids without the texts of their sources."""
-    return (row.without_texts() for row in stored_rows(path, ids=ids))
-
-
 def read_table(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file as dictionaries of columns, streamed. `columns` selects columns without JSON texts.
 
@@ -295,7 +291,7 @@ def _groups_with(file: RowsFile, columns: Sequence[str] | None, ids: Collection[
     for number, keys in enumerate(file.groups(["id"])):
         mask = pc.is_in(keys["id"], wanted)
         if pc.any(mask).as_py():
-            yield file.group(number, columns).filter(mask)
+            yield file.group(number, columns, mask)
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:

@@ -47,7 +47,7 @@ def write(folder: Path, content: object) -> Path:
 def test_a_saved_run(tmp_path: Path) -> None:
     side = side_of_file(write(tmp_path, saved()))
     assert (side.info.num_questions, side.info.num_errors) == (2, 0)
-    assert side.rows(["1", "7"], True).keys() == {"1"}
+    assert side.rows(["1", "7"], ()).keys() == {"1"}
     side = side_of_file(write(tmp_path, saved(totals={"num_questions": 2, "num_errors": 1, "more": "x"})))
     assert (side.info.num_questions, side.info.num_errors) == (2, 1)
 
@@ -175,6 +175,6 @@ def test_an_identical_question_has_the_rank_of_the_passage_that_counted(tmp_path
     writer.close()
     info = Run("r", "r", Signature(golden="g", golden_digest="0", k=3, target="t"), num_questions=1)
     side = side_of_table(info, tmp_path / "rows.parquet")
-    brief = side.rows({"1"}, False)["1"]
+    brief = side.rows({"1"}, ())["1"]
     assert made.scores["hit"] == 1
     assert numbers(brief, brief)["ranks"] == [2, 2]

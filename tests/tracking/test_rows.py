@@ -35,7 +35,7 @@ from evaltrack.tracking.rows import (
     columns_of,
     columns_with,
 )
-from evaltrack.tracking.rows_reader import check_rows, count_rows, read_table, slim_rows, stored_rows
+from evaltrack.tracking.rows_reader import check_rows, count_rows, read_table, stored_rows
 from tests.compared import flatten
 from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
@@ -278,17 +278,11 @@ def test_columns_that_are_not_what_they_say(tmp_path: Path) -> None:
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     rows = rich_rows()
-    assert list(stored_rows(written(rows, tmp_path / "rows.parquet"))) == rows
+    path = written(rows, tmp_path / "rows.parquet")
+    assert list(stored_rows(path)) == rows
+    assert list(stored_rows(path, ids={rows[1].id})) == [rows[1]]
     empty = [replace(row, sources=(), expected=(), tool_calls=()) for row in rows]
     assert list(stored_rows(written(empty, tmp_path / "empty.parquet"))) == empty
-
-
-def test_slim_rows_lack_the_texts_of_sources_and_nothing_else(tmp_path: Path) -> None:
-    rows = rich_rows()
-    path = written(rows, tmp_path / "rows.parquet")
-    assert any(source.text for row in rows for source in row.sources or ())
-    assert list(slim_rows(path, {row.id for row in rows})) == [row.without_texts() for row in rows]
-    assert list(slim_rows(path, {rows[1].id})) == [rows[1].without_texts()]
 
 
 def test_an_error_names_the_rows_whatever_columns_are_read(tmp_path: Path) -> None:
