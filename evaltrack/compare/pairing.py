@@ -87,7 +87,8 @@ class Paired:
         self.baseline, self.candidate, self.left_out = baseline, candidate, frozenset(left_out)
         self.table = metric_table(*(own_scores_of(side.info.signature) for side in (candidate, baseline)))
         was, now = baseline.frame, candidate.frame
-        removed, added = (tuple(sorted(set(one["id"]) - set(other["id"]))) for one, other in ((was, now), (now, was)))
+        old, new = (set(frame["id"].to_numpy()) for frame in (was, now))
+        removed, added = tuple(sorted(old - new)), tuple(sorted(new - old))
         was_part, now_part = baseline.info.signature.selection, candidate.info.signature.selection
         self.removed, self.added = () if now_part else removed, () if was_part else added
         self.not_selected = (removed if now_part else ()) + (added if was_part else ())

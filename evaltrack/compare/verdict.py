@@ -146,11 +146,11 @@ def _unmeasured(gate: Gate, by_place: Mapping[str, Sequence[MetricDelta]], paire
     A rule is not applied if a selection has none of its questions.
     """
     measured = {where: {metric.name for metric in metrics} for where, metrics in by_place.items()}
-    common, sides = paired.frame["id"], (paired.baseline.frame, paired.candidate.frame)
+    common, sides = set(paired.frame["id"].to_numpy()), (paired.baseline.frame, paired.candidate.frame)
     for name in sorted(gate.drops.keys() - measured[""]):
         score = paired.table.by_metric.get(name)  # latency metrics are in the table if measured
         asked = [frame.loc[frame[score.name].notna(), "id"] for frame in sides if score and score.name in frame]
-        on_one_side = any(ids.isin(common).any() for ids in asked)
+        on_one_side = any(not common.isdisjoint(ids.to_numpy()) for ids in asked)
         unselected = paired.not_selected and not on_one_side and any(map(len, asked))
         if (name in gate.explicit and not unselected) or (on_one_side and name not in paired.left_out):
             yield Rule("not measured", "unknown", names=(name,))
