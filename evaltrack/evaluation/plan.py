@@ -31,7 +31,6 @@ from evaltrack.metrics.criteria import NAMED, Criterion, parse_criteria
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
-    METRICS_VERSION,
     Closable,
     Judge,
     OwnScore,
@@ -297,9 +296,7 @@ class Plan(Opened):
             **{SETTING_TAGS[name]: states for name, states in self.made_from.items() if name in SETTING_TAGS},
             SYSTEM_TAG: self.system.with_files(self.target.files).model_dump_json(),
             "evaltrack.version": __version__,
-            "evaltrack.metrics_version": str(METRICS_VERSION),
             "evaltrack.golden": signature.golden,
-            "evaltrack.golden_digest": signature.golden_digest,
             "evaltrack.signature": signature.model_dump_json(),
         }
 

@@ -108,13 +108,14 @@ export function apart(one, other) {
 
 const SETTING_TAGS = {
   corpus: "evaltrack.corpus", packages: "evaltrack.packages", responses: "evaltrack.recorded_responses",
-  verdicts: "evaltrack.recorded_verdicts", "golden set": "evaltrack.golden_digest",
+  verdicts: "evaltrack.recorded_verdicts",
 };
 
 /* What a run was made with, by name; of two runs those that differ are named. */
 function settings(run) {
   const tags = Object.entries(SETTING_TAGS).map(([name, key]) => [name, run.tags[key]]);
-  return { ...run.params, ...Object.fromEntries(tags), commit: run.commit.slice(0, 7) + (run.dirty ? " with changes" : "") };
+  const golden = { "golden set": run.signature.golden_digest };
+  return { ...run.params, ...Object.fromEntries(tags), ...golden, commit: run.commit.slice(0, 7) + (run.dirty ? " with changes" : "") };
 }
 export function differences(run, before) {
   const now = settings(run), was = settings(before);
