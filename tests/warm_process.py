@@ -61,7 +61,7 @@ def _warm_up() -> None:
     from mlflow.store.db import utils
 
     from evaltrack.metrics.tokens import count_tokens
-    from evaltrack.privacy.secret_patterns import rules
+    from evaltrack.privacy.redaction import rules
 
     utils._get_latest_schema_revision = cache(utils._get_latest_schema_revision)  # type: ignore[assignment]
     utils._get_latest_schema_revision()  # it executes all migration scripts

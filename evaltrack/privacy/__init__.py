@@ -1,5 +1,5 @@
 """Keeps secrets out of everything that is stored, judged or shown.
 
-`secret_patterns` recognises keys by their form. `redaction` removes keys and configured secrets from responses and
-verdicts, and refuses them in names that are logged. `addresses` shows URLs without secrets.
+`redaction` removes keys, which it recognises by their form, and configured secrets from responses and verdicts, and
+refuses them in names that are logged. `addresses` shows URLs without secrets.
 """

@@ -13,8 +13,9 @@ from uuid import UUID
 
 import pytest
 
-from evaltrack.privacy.redaction import MARK, Redactor
-from evaltrack.privacy.secret_patterns import (
+from evaltrack.privacy.redaction import (
+    MARK,
+    Redactor,
     Rule,
     entropy,
     merge_spans,
