@@ -43,7 +43,7 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 
 from evaltrack.evaluation.journal import read_command  # noqa: E402 - found through the path above
-from evaltrack.tracking.rows_reader import read_table  # noqa: E402
+from evaltrack.tracking.rows import read_table  # noqa: E402
 from evaltrack.tracking.store import Store, connect  # noqa: E402
 from tests import warm  # noqa: E402
 from tests.faulty_proxy import Chance, proxy_thread  # noqa: E402

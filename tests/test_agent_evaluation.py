@@ -16,7 +16,7 @@ import pytest
 
 from evaltrack import Question, Response, Source
 from evaltrack.cli import _run
-from evaltrack.tracking.rows_reader import read_table
+from evaltrack.tracking.rows import read_table
 
 from . import warm
 from .conftest import REPO, Serve

@@ -28,14 +28,17 @@ from evaltrack.report.run_json import RUN_SCHEMA
 from evaltrack.tracking.reader import fetch_rows
 from evaltrack.tracking.rows import (
     DamagedError,
+    check_rows,
+    check_values,
     columns_with,
     damaged,
     file_columns,
     file_schema,
+    read_groups,
     rows_of_run,
+    stored_rows,
     value_problem,
 )
-from evaltrack.tracking.rows_reader import check_rows, check_values, read_groups, stored_rows
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.tags import TRIALS
 

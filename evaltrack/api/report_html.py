@@ -35,7 +35,7 @@ from evaltrack.tracking.reader import (
     named_evaluations,
     read_run_table,
 )
-from evaltrack.tracking.rows_reader import count_rows, read_table, stored_rows
+from evaltrack.tracking.rows import count_rows, read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 

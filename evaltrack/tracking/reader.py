@@ -19,8 +19,7 @@ from evaltrack.records.row import Traced
 from evaltrack.records.run import SYSTEM_TAG, Run, System
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, runs_below
-from evaltrack.tracking.rows import columns_of, rows_of_run
-from evaltrack.tracking.rows_reader import check_rows, stored_rows
+from evaltrack.tracking.rows import check_rows, columns_of, rows_of_run, stored_rows
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, choose_experiment, find_run, is_missing, search_runs, tracking_errors
 from evaltrack.tracking.tags import (

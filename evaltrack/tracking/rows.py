@@ -1,13 +1,18 @@
-"""Writes a run's result rows as a Parquet table, whose columns and value checks come from the fields of `StoredRow`.
+"""Writes and reads a run's result rows as a Parquet table; columns and checks come from the fields of `StoredRow`.
 
 Ids are strings. A value that was not measured is null, and the reason is in `unmeasured` or `error`. Lists and objects
 are JSON texts.
+
+A file that is read may be anybody's, and a small one can hold gigabytes. So pyarrow's metadata is checked first. Then
+one row group is read at a time, with its texts as dictionaries (a repeated text is held once). It is measured before it
+is decoded.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -16,11 +21,12 @@ from sys import float_info
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Row
+from evaltrack.records.amount import count
 from evaltrack.records.stored_row import (
     FIELDS,
     LARGEST_COUNT,
@@ -31,7 +37,8 @@ from evaltrack.records.stored_row import (
     compared_columns,
     stored_row,
 )
-from evaltrack.records.verdict import LARGEST_SCORE
+from evaltrack.records.verdict import LARGEST_SCORE, MOST_SCORES, NAME_PATTERN
+from evaltrack.system.parquet import claimed_sizes, decoded_size, read_metadata, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -252,3 +259,264 @@ def id_words(ids: Sequence[str]) -> str:
     """Format the first ids for a message."""
     texts = (text if text.isprintable() else repr(text) for text in ids[:SHOWN])
     return ", ".join(f"`{text:.40}`" for text in texts) + (", ..." if len(ids) > SHOWN else "")
+
+
+FILE_BYTES = 1 << 32
+MAX_ROWS = 20_000_000
+GROUP_ROWS = 50_000
+"""The most rows of one row group. The writer's have 2,000."""
+
+
+LIMIT = 4 * GROUP_BYTES
+"""The most bytes of one row group, by its metadata and when read."""
+
+PYTHON_ROWS = 200
+"""Rows converted to Python objects at a time."""
+
+
+class RowsFile:
+    """An open Parquet file of rows. `own` names the user's own scores.
+
+    Raises:
+        RowsError: it is damaged, of a newer version, or of other types than `schema`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._path = path
+        with _file_errors(path):
+            if path.stat().st_size > FILE_BYTES:
+                raise DamagedError(f"it has {count(path.stat().st_size, 'byte')}")
+            try:
+                metadata = read_metadata(path)
+            except pa.ArrowInvalid:
+                raise DamagedError("it is not a Parquet file") from None
+            self._schema = metadata.schema.to_arrow_schema()
+            self.own = _check_schema(path, self._schema)
+            self._groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+            if metadata.num_rows > MAX_ROWS or any(not 0 <= group.num_rows <= GROUP_ROWS for group in self._groups):
+                raise DamagedError(f"it claims {count(metadata.num_rows, 'row')} in {count(len(self._groups), 'part')}")
+            self._file = pq.ParquetFile(path, metadata=metadata, read_dictionary=text_columns(metadata))
+        self.names = self._schema.names
+        self.num_rows = int(metadata.num_rows)
+
+    def __enter__(self) -> RowsFile:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._file.close()
+
+    def groups(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the row groups, with those of `columns` that the file has."""
+        for number in range(len(self._groups)):
+            yield self.group(number, columns)
+        if not self._groups:
+            yield file_schema(self.own).empty_table().select(self._known(columns))
+
+    def _known(self, columns: Sequence[str] | None) -> list[str]:
+        every = [column.name for column in columns_with(self.own)]
+        return [name for name in columns or every if name in self.names]
+
+    def group(self, number: int, columns: Sequence[str] | None = None, mask: pa.Array | None = None) -> pa.Table:
+        """Return one row group, or its rows in the mask, checked."""
+        import pyarrow as pa
+
+        names = self._known(columns)
+        with _file_errors(self._path):
+            self._check_size(number, names)
+            table = self._file.read_row_group(number, columns=names, use_threads=False)
+            size = sum(decoded_size(chunk) for column in table.columns for chunk in column.chunks)
+            if size > LIMIT:
+                raise DamagedError(f"{table.num_rows:,} of its rows hold {count(size, 'byte')}")
+            table = table if mask is None else table.filter(mask)
+            table = table.cast(pa.schema([file_schema(self.own).field(name) for name in table.column_names]))
+            table.validate(full=True)  # finds texts that are not UTF-8
+            try:
+                check_values(table, self.own)
+            except DamagedError:
+                if "id" not in names:  # the error names rows by id
+                    self.group(number, [*names, "id"], mask)
+                raise
+        return table
+
+    def _check_size(self, number: int, names: Collection[str]) -> None:
+        group = self._groups[number]
+        sizes = claimed_sizes(group, tuple(names))
+        size, values = sum(size for size, _ in sizes), max((values for _, values in sizes), default=0)
+        if size > LIMIT or values > GROUP_ROWS:
+            raise DamagedError(
+                f"{group.num_rows:,} of its rows claim {count(size, 'byte')} and {count(values, 'value')}"
+            )
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    """Turn errors in a file into a `RowsError`."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except DamagedError as error:
+        raise damaged(path.name, str(error)) from None
+    except ValidationError as error:
+        raise damaged(path.name, value_problem(error)) from None
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise damaged(path.name, type(error).__name__) from None
+
+
+def _check_schema(path: Path, actual: pa.Schema) -> tuple[str, ...]:
+    """Check version and types, and return the names of the user's own scores. Other unknown columns are ignored."""
+    import pyarrow as pa
+
+    version = (actual.metadata or {}).get(VERSION_KEY.encode(), b"1")
+    if not version.isdigit() or len(version) > 9:
+        raise DamagedError(f"its metadata `{VERSION_KEY}` holds no version")
+    if int(version) > ROWS_VERSION:
+        raise newer(path.name, int(version))
+    if len(set(actual.names)) < len(actual.names):
+        raise DamagedError("two of its columns have one name")
+    if "id" not in actual.names:
+        raise DamagedError("it has no column `id`")
+    for field in file_schema():
+        if field.name in actual.names and (kind := actual.field(field.name).type) != field.type:
+            hint = "; ids are text, as `5` and `05` differ" if field.name == "id" else ""
+            raise DamagedError(f"column `{field.name}` holds {kind!s:.40}, not {field.type}{hint}")
+    others = [each.name for each in actual if each.name not in file_schema().names and each.type == pa.float64()]
+    return tuple(name for name in others if re.match(NAME_PATTERN, name))[:MOST_SCORES]
+
+
+ROUNDING = 1e-9
+"""The tolerance of a computed score outside its range."""
+
+
+def check_values(table: pa.Table, own: tuple[str, ...] = ()) -> None:
+    """Raise for values that no evaluation can hold, in the columns that were read. JSON texts are checked later.
+
+    Raises:
+        DamagedError: a value is missing, not finite, out of range, or not an allowed choice.
+    """
+    import pyarrow.compute as pc
+
+    for column in (each for each in (*columns_with(own), *COMPARED) if each.name in table.column_names):
+        name, values = column.name, table[column.name]
+        is_empty = column.type == "string" and pc.any(pc.equal(values, "")).as_py()
+        if column.required and (values.null_count or is_empty):
+            raise DamagedError(f"column `{name}` is empty in some rows")
+        if (wrong := _wrong(column, values)) is None or not pc.any(wrong).as_py():
+            continue
+        value = values.filter(wrong)[0].as_py()
+        value_text = f"`{value:.40}`" if isinstance(value, str) else f"{value:g}"
+        place = f" in row {id_words(table['id'].filter(wrong).to_pylist())}" if "id" in table.column_names else ""
+        raise DamagedError(f"column `{name}` holds {value_text}{place}")
+
+
+def _wrong(column: Column, values: pa.ChunkedArray) -> Any:
+    """Return a mask of the values that the column cannot hold; None if it can hold any."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.choices:
+        sound = pc.is_in(values, pa.array(column.choices))
+    elif column.type in ("number", "integer"):
+        rounding = ROUNDING if column.type == "number" else 0
+        sound = pc.and_(pc.greater_equal(values, column.low - rounding), pc.less_equal(values, column.high + rounding))
+    elif column.is_json:
+        sound = pc.less_equal(pc.binary_length(values), GROUP_BYTES)
+    else:
+        return None
+    return pc.and_(pc.is_valid(values), pc.invert(sound))
+
+
+def count_rows(path: Path) -> int:
+    """Return the number of rows in a file, from its metadata.
+
+    Raises:
+        TrackingError: the file is damaged, or larger than an evaluation can be.
+    """
+    with RowsFile(path) as file:
+        return file.num_rows
+
+
+def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_trial: bool = False) -> None:
+    """Check a file as a whole: its version and types, the number of rows, and that no id is repeated.
+
+    Values are checked when they are read. `num_rows` is the number of questions that the run reports, 0 if it reports
+    none. `needed` names required columns. With `by_trial` there is one row per trial of a question.
+
+    Raises:
+        TrackingError: the file is damaged, or of a newer version. The message says what is wrong.
+    """
+    import pyarrow as pa
+
+    with RowsFile(path) as file, _file_errors(path):
+        needed = [*(column.name for column in columns_with() if column.required), *needed]
+        if missing := [name for name in needed if name not in file.names]:
+            raise DamagedError(f"it has no column `{missing[0]}`")
+        if num_rows and file.num_rows != num_rows:
+            held, asked = count(file.num_rows, "row"), count(num_rows, "question")
+            raise DamagedError(f"it holds {held}, and the run says that it asked {asked}")
+        keys = pa.concat_tables(file.groups(["id", "trial"] if by_trial else ["id"])).to_pandas()
+        if (repeated := keys.duplicated()).any():
+            raise DamagedError(f"several rows have one id: {id_words([*dict.fromkeys(keys['id'][repeated])])}")
+
+
+def stored_rows(
+    path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
+) -> Iterator[StoredRow]:
+    """Yield the rows of a file with their types, streamed. `columns` must include `id`; `ids` selects rows.
+
+    Raises:
+        TrackingError: the file is damaged, or holds more than an evaluation can.
+    """
+    with RowsFile(path) as file, _file_errors(path):
+        names = json_names()
+        for group in file.groups(columns) if ids is None else _groups_with(file, columns, ids):
+            for row in _dictionaries(group):
+                held = {name: _parsed(name, row[name]) for name in names if row.get(name) is not None}
+                yield StoredRow.of(row | held, file.own)
+
+
+def _parsed(name: str, text: str) -> Any:
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        raise DamagedError(f"column `{name}` holds a text that is not JSON") from None
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file as dictionaries of columns, streamed. `columns` selects columns without JSON texts.
+
+    With all columns, a column that the file lacks is null in every row.
+
+    Raises:
+        TrackingError: the file is damaged, or holds more than an evaluation can.
+    """
+    if columns is None:
+        yield from map(columns_of, stored_rows(path))
+        return
+    for group in read_groups(path, columns):
+        yield from _dictionaries(group)
+
+
+def _dictionaries(group: pa.Table) -> Iterator[dict[str, Any]]:
+    for start in range(0, group.num_rows, PYTHON_ROWS):
+        yield from group.slice(start, PYTHON_ROWS).to_pylist()
+
+
+def _groups_with(file: RowsFile, columns: Sequence[str] | None, ids: Collection[str]) -> Iterator[pa.Table]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(list(ids), pa.string())
+    for number, keys in enumerate(file.groups(["id"])):
+        mask = pc.is_in(keys["id"], wanted)
+        if pc.any(mask).as_py():
+            yield file.group(number, columns, mask)
+
+
+def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the row groups with those of the columns that the file has. Raises as `read_table` does."""
+    with RowsFile(path) as file:
+        yield from file.groups(columns)

@@ -25,8 +25,7 @@ from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Traced
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.artifacts import Artifacts, Expected, expect, write_until_held
-from evaltrack.tracking.rows import TableWriter, columns_of, columns_with
-from evaltrack.tracking.rows_reader import count_rows, read_table, stored_rows
+from evaltrack.tracking.rows import TableWriter, columns_of, columns_with, count_rows, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import ROWS, TRIALS, metric_name, rows_tag

@@ -15,7 +15,7 @@ from evaltrack.api.compare_sides import side_of_run
 from evaltrack.api.import_golden import import_golden
 from evaltrack.compare.engine import compare
 from evaltrack.report.schemas.comparison import comparison_json
-from evaltrack.tracking.rows_reader import count_rows, read_table, stored_rows
+from evaltrack.tracking.rows import count_rows, read_table, stored_rows
 from evaltrack.tracking.tags import ROWS
 from scripts.fuzzing.parquet import ParquetInputs, hostile_files
 from scripts.fuzzing.reader import OWN, Reader, writable

@@ -81,7 +81,7 @@ READ = """
 import re, sys
 from pathlib import Path
 from evaltrack.errors import TrackingError
-from evaltrack.tracking.rows_reader import read_table
+from evaltrack.tracking.rows import read_table
 
 for path in map(Path, sys.argv[1:]):
     try:

@@ -14,8 +14,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Row, Source
 from evaltrack.targets import open_target
 from evaltrack.tracking import rows
-from evaltrack.tracking.rows import TableWriter
-from evaltrack.tracking.rows_reader import read_table
+from evaltrack.tracking.rows import TableWriter, read_table
 from tests.actors import evaluated
 from tests.files import put
 

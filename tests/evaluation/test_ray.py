@@ -23,7 +23,7 @@ from evaltrack.evaluation.plan import check_engine, planned
 from evaltrack.evaluation.ray_workers import RowWorker, environment_of
 from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.records import Row
-from evaltrack.tracking.rows_reader import read_table
+from evaltrack.tracking.rows import read_table
 from evaltrack.tracking.store import connect
 from tests.conftest import REPO
 from tests.openai_server import OpenAIServer

@@ -23,7 +23,7 @@ from evaltrack import RunResult, run_eval
 from evaltrack.cli import _run
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import KEPT_DAYS, journals, remove_old
-from evaltrack.tracking.rows_reader import read_table
+from evaltrack.tracking.rows import read_table
 from tests.conftest import REPO
 from tests.in_process import same_signals
 from tests.stores import copy_store

@@ -26,8 +26,7 @@ from evaltrack.records.stored_row import (
     response_of,
     stored_row,
 )
-from evaltrack.tracking.rows import TableWriter, columns_of
-from evaltrack.tracking.rows_reader import stored_rows
+from evaltrack.tracking.rows import TableWriter, columns_of, stored_rows
 from tests import compared
 from tests.compared import flatten
 from tests.judging import lines, observed

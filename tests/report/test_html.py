@@ -44,8 +44,7 @@ from evaltrack.report.html.plots import AxisMark, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import ranked
 from evaltrack.report.html.questions import longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.tracking.rows import columns_of
-from evaltrack.tracking.rows_reader import stored_rows
+from evaltrack.tracking.rows import columns_of, stored_rows
 from tests.compared import found, patched, question, row, side
 from tests.comparisons import (
     CRITERION,

@@ -35,8 +35,7 @@ from evaltrack.report.run_json import (
 from evaltrack.report.run_text import NOTE_LIMIT, print_run, reasoning_page, run_note, verdict_lines
 from evaltrack.report.templates import say, sentences
 from evaltrack.report.words import METRIC_TITLES, metric_title, number
-from evaltrack.tracking.rows import TableWriter
-from evaltrack.tracking.rows_reader import read_table, stored_rows
+from evaltrack.tracking.rows import TableWriter, read_table, stored_rows
 from evaltrack.tracking.writer import TABLE_ROWS
 from tests.compared import flatten, measured
 from tests.conftest import REPO

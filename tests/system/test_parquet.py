@@ -11,7 +11,7 @@ import pytest
 from evaltrack.errors import EvaltrackError
 from evaltrack.golden.importing.table import read_rows
 from evaltrack.system.parquet import read_metadata
-from evaltrack.tracking.rows_reader import count_rows
+from evaltrack.tracking.rows import count_rows
 
 OPTIONAL, REQUIRED = b"\x25\x02\x18\x02id", b"\x25\x00\x18\x02id"
 """How the schema of a file begins for a column `id` with and without nulls."""

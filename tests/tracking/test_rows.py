@@ -32,10 +32,13 @@ from evaltrack.tracking.rows import (
     GROUP_BYTES,
     WINDOW,
     TableWriter,
+    check_rows,
     columns_of,
     columns_with,
+    count_rows,
+    read_table,
+    stored_rows,
 )
-from evaltrack.tracking.rows_reader import check_rows, count_rows, read_table, stored_rows
 from tests.compared import flatten
 from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
