@@ -1,4 +1,4 @@
-"""Replies of a scripted OpenAI server, ready-made behaviours, and ways to spoil replies.
+"""Replies of a scripted OpenAI server, and ready-made behaviours.
 
 A behaviour is a function of the request's body and the number of the call, from 0. It must not
 block: waiting is `Reply.latency`. The wording of errors is OpenAI's, as clients decide by it.
@@ -76,7 +76,6 @@ def _tool_call(id_: str, name: str, arguments: Mapping[str, Any] | str) -> Json:
 
 
 Behaviour = Callable[[Json, int], Reply]
-Fault = Callable[[Reply], Reply]
 
 
 def failure(status: int, message: str, kind: str, code: str | None = None, param: str | None = None) -> Reply:
@@ -95,22 +94,6 @@ def rate_limited(seconds: float = 1.0, form: Literal["seconds", "ms", "date", "n
     headers = {"seconds": {"retry-after": f"{seconds:g}"}, "ms": {"retry-after-ms": f"{seconds * 1000:g}"}}
     limit = failure(429, "Rate limit reached for requests. Please try again.", "requests", "rate_limit_exceeded")
     return replace(limit, headers={**headers, "date": {"retry-after": date}, "none": {}}[form])
-
-
-HTML = "<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Sign in to the network</h1></body></html>"
-FAULTS: dict[str, Fault] = {
-    "server_error": lambda _: failure(500, "The server had an error while processing your request.", "server_error"),
-    "overloaded": lambda _: failure(503, "The engine is currently overloaded.", "server_error"),
-    "closed_before": lambda reply: replace(reply, wire="closed_before"),
-    "closed_amid": lambda reply: replace(reply, wire="closed_amid"),
-    "truncated": lambda reply: replace(reply, wire="truncated"),
-    "html": lambda _: Reply(raw=HTML, headers={"content-type": "text/html; charset=utf-8"}),
-    "empty": lambda reply: replace(reply, content="", tool_calls=()),
-    "cut": lambda reply: replace(reply, content=(reply.content or "")[:20], finish_reason="length"),
-    "refusal": lambda _: Reply(refusal="I'm sorry, I can't assist with that."),
-    "hang": lambda reply: replace(reply, latency=30.0),
-}
-"""Ways to spoil a reply, by name."""
 
 
 def script(*replies: Reply) -> Behaviour:

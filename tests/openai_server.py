@@ -47,21 +47,15 @@ class Request:
 
 
 class OpenAIServer:
-    """Serves a behaviour in a thread while its `with` block runs, on a free port unless one is given.
+    """Serves a behaviour in a thread while its `with` block runs, on a free port.
 
     With an `api_key` every request must carry it. A behaviour that raises gives a 500, and raises again at the end of
     the block. `most_in_flight` is how many requests were unanswered at most, `calls` how many reached the behaviour.
     """
 
-    def __init__(
-        self,
-        behaviour: Behaviour | None = None,
-        *,
-        port: int = 0,
-        api_key: str | None = None,
-    ) -> None:
+    def __init__(self, behaviour: Behaviour | None = None, *, api_key: str | None = None) -> None:
         self.behaviour = behaviour or answer_judge()
-        self.port, self.api_key = port, api_key
+        self.port, self.api_key = 0, api_key
         self.calls = self.in_flight = self.most_in_flight = 0
         self.failures: list[Exception] = []
         self._requests: list[Request] = []
@@ -95,49 +89,37 @@ class OpenAIServer:
         if self.failures and kind is None:
             raise self.failures[0]
 
-    def in_turn(self, request: Request) -> tuple[Reply, bytes]:
-        """The reply to a request, which is in flight until `sent`, and its body."""
+    def answer(self, request: Request) -> tuple[Reply, bytes]:
+        """Record a request, and return its reply and the body. It is in flight until `sent`."""
         with self._lock:
+            self._requests.append(request)
             self.in_flight += 1
             self.most_in_flight = max(self.most_in_flight, self.in_flight)
-            return self.answer(request)
+            call = self.calls
+            try:
+                reply = self._reply(request)
+                model = request.body.get("model", "") if isinstance(request.body, dict) else ""
+                return reply, reply.body(model, call)
+            except Exception as error:  # noqa: BLE001 - raised again when the server ends
+                self.failures.append(error)
+                reply = failure(500, f"The behaviour failed: {error!r}", "server_error")
+                return reply, reply.body("", call)
 
     def sent(self) -> None:
         with self._lock:
             self.in_flight -= 1
 
-    def answer(self, request: Request) -> tuple[Reply, bytes]:
-        """The reply to a request, which is recorded, and its body."""
-        self._requests.append(request)
-        call = self.calls
-        try:
-            reply = self._refusal(request) or self._other(request) or self._behave(request.body)
-            model = request.body.get("model", "") if isinstance(request.body, dict) else ""
-            return reply, reply.body(model, call)
-        except Exception as error:  # noqa: BLE001 - raised again when the server ends
-            self.failures.append(error)
-            reply = failure(500, f"The behaviour failed: {error!r}", "server_error")
-            return reply, reply.body("", call)
-
-    def _refusal(self, request: Request) -> Reply | None:
+    def _reply(self, request: Request) -> Reply:
         if self.api_key and request.headers.get("authorization") != f"Bearer {self.api_key}":
             return ready.unauthorised()({}, 0)
-        wrong = ill_formed(request.body) if (request.method, request.path) == ("POST", CHAT) else None
-        return invalid(*wrong) if wrong else None
-
-    def _other(self, request: Request) -> Reply | None:
-        match request.method, request.path:
-            case "POST", "/v1/chat/completions":
-                return None
-            case "GET", "/v1/stats":
-                return Reply(raw=json.dumps({"calls": self.calls}))
-            case method, path:
-                return failure(404, f"Invalid URL ({method} {path})", "invalid_request_error")
-
-    def _behave(self, body: Json) -> Reply:
-        call = self.calls
+        if (request.method, request.path) == ("GET", "/v1/stats"):
+            return Reply(raw=json.dumps({"calls": self.calls}))
+        if (request.method, request.path) != ("POST", CHAT):
+            return failure(404, f"Invalid URL ({request.method} {request.path})", "invalid_request_error")
+        if wrong := ill_formed(request.body):
+            return invalid(*wrong)
         self.calls += 1
-        return self.behaviour(body, call)
+        return self.behaviour(request.body, self.calls - 1)
 
 
 class _Http(ThreadingHTTPServer):
@@ -160,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
         size = int(self.headers.get("content-length", 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, self.path, headers, _parsed(self.rfile.read(size)), time.monotonic())
-        reply, body = self.server.openai.in_turn(request)
+        reply, body = self.server.openai.answer(request)
         try:
             if reply.latency > 0 and self.server.ended.wait(reply.latency):
                 self.close_connection = True

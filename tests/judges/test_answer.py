@@ -28,7 +28,7 @@ from evaltrack.judges.server import AnswerError
 from evaltrack.records import Question, Response, Source, Turn, Usage, Verdict
 from tests.conftest import OpenCache, Serve
 from tests.files import data
-from tests.openai_behaviours import FAULTS, Reply, script, slow
+from tests.openai_behaviours import Reply, script, slow
 from tests.openai_behaviours import Usage as ServerUsage
 
 REPLIES = data("judge_replies.json")
@@ -49,7 +49,7 @@ RESPONSE = Response(
         Source(chunk_id="visa#none", title="No text"),
     ),
 )
-REFUSAL = FAULTS["refusal"](Reply())
+REFUSAL = Reply(refusal="I'm sorry, I can't assist with that.")
 GOOD: dict[str, Any] = {
     "reasoning": "It is right but for the window of 180 days.",
     "accuracy": 0.9,

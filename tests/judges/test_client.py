@@ -9,6 +9,7 @@ import re
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -40,7 +41,6 @@ from tests import warm
 from tests.conftest import REPO, Serve
 from tests.files import data
 from tests.openai_behaviours import (
-    FAULTS,
     Behaviour,
     Reply,
     answer_judge,
@@ -229,7 +229,7 @@ def test_a_format_that_worked_is_not_given_up(serve: Serve) -> None:
 
 @pytest.mark.parametrize(
     ("outage", "calls"),
-    [(DOWN, 4), (FAULTS["closed_before"](GOOD), 4), (rate_limited(form="none"), 7), (BROKEN, 2)],
+    [(DOWN, 4), (replace(GOOD, wire="closed_before"), 4), (rate_limited(form="none"), 7), (BROKEN, 2)],
 )
 def test_an_outage_at_the_start_takes_no_format_away(serve: Serve, outage: Reply, calls: int) -> None:
     server = serve(*[outage] * calls, GOOD)
@@ -335,7 +335,7 @@ def notes_of(questions: int, when: Callable[[], Any]) -> list[str]:
 
 
 BUSY = "Rate limit reached for requests. Please try again."
-HANGS = FAULTS["hang"](GOOD)
+HANGS = replace(GOOD, latency=30.0)
 
 
 @pytest.fixture
@@ -351,43 +351,34 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return attempts
 
 
-def test_who_is_stopped_while_put_off_knows_by_what(serve: Serve, delays: list[int]) -> None:
-    server = serve(rate_limited(20))
-    assert notes_of(3, lambda: delays) == [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"] * 3
-    assert server.calls == 1
-
-
 @pytest.mark.parametrize(
     ("reply", "note"),
     [
-        (rate_limited(form="none"), rf"waiting: status 429: {re.escape(BUSY)}"),
-        (DOWN, "waiting: status 503: Loading the model"),
-        (None, "waiting: ConnectError: .*"),
+        (rate_limited(form="none"), rf"status 429: {re.escape(BUSY)}"),
+        (rate_limited(20), rf"status 429 \(told to wait 20 s\): {re.escape(BUSY)}"),
+        (DOWN, "status 503: Loading the model"),
+        (None, "ConnectError: .*"),
     ],
 )
 def test_who_is_stopped_before_a_retry_knows_the_last_attempt(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, delays: list[int], reply: Reply | None, note: str
 ) -> None:
+    """While the server asks everybody to wait, those in the queue know why too."""
     serve(reply or GOOD)
     if not reply:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    assert re.fullmatch(note, notes_of(1, lambda: delays)[0])
+    for each in notes_of(3 if "told to wait" in note else 1, lambda: delays):
+        assert re.fullmatch(WAITING + note, each)
 
 
 @pytest.mark.parametrize(
     ("replies", "before"), [([HANGS], ""), ([DOWN, HANGS], "; before that: status 503: Loading the model")]
 )
-def test_who_is_stopped_amid_a_call_knows_so(serve: Serve, replies: list[Reply], before: str) -> None:
+def test_who_is_stopped_amid_a_call_or_in_the_queue_knows_so(serve: Serve, replies: list[Reply], before: str) -> None:
     server = serve(*replies)
-    (note,) = notes_of(1, lambda: server.calls == len(replies))
-    assert re.fullmatch(rf"waiting: no answer for \d\.\d s{before}", note)
-
-
-def test_who_is_stopped_in_the_queue_knows_so(serve: Serve) -> None:
-    server = serve(HANGS)
-    second, first = notes_of(2, lambda: server.calls)
-    assert first.startswith("waiting: no answer for")
-    assert second == "waiting: one of the 1 calls in flight to end"
+    *queued, note = notes_of(3 - len(replies), lambda: server.calls == len(replies))
+    assert re.fullmatch(rf"{WAITING}no answer for \d\.\d s{before}", note)
+    assert queued == [f"{WAITING}one of the 1 calls in flight to end"] * len(queued)
 
 
 # Failures
@@ -405,7 +396,10 @@ def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve, befor
 @pytest.mark.parametrize(
     "fault",
     [
-        *(FAULTS[name](GOOD) for name in ("server_error", "overloaded", "closed_before", "closed_amid")),
+        BROKEN,
+        DOWN,
+        replace(GOOD, wire="closed_before"),
+        replace(GOOD, wire="closed_amid"),
         Reply(raw='{"error": {"message": "Provider returned error", "code": 502}}'),
         Reply(raw='{"error": {"message": "no capacity", "code": "rate_limit_exceeded"}}'),
         Reply(raw=""),
