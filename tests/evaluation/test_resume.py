@@ -19,7 +19,7 @@ import mlflow
 import pytest
 from mlflow.entities import Run
 
-from evaltrack import RunResult, run_eval
+from evaltrack import run_eval
 from evaltrack.cli import _run
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import KEPT_DAYS, journals, remove_old
@@ -170,20 +170,6 @@ def killed(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Pr
     return killed_in(tmp_path_factory.mktemp("killed"), empty_database)
 
 
-@pytest.fixture(scope="module")
-def killed_in_trials(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return killed_in(tmp_path_factory.mktemp("trials"), empty_database, "--trials", "3", after=11)
-
-
-def copied(project: Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    copy_store(project.folder, folder)
-    copy, old, new = Project(folder), str(project.folder), str(folder)
-    for path in copy.journals():
-        copy.sql(path, "update command set text = replace(text, ?, ?)", old, new)
-    here(copy, monkeypatch)
-    return copy
-
-
 def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.folder)
     for name, value in project.env.items():
@@ -195,7 +181,12 @@ def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def broken_off(killed: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    return copied(killed, tmp_path / "project", monkeypatch)
+    copy = Project(tmp_path / "project")
+    copy_store(killed.folder, copy.folder)
+    for path in copy.journals():
+        copy.sql(path, "update command set text = replace(text, ?, ?)", str(killed.folder), str(copy.folder))
+    here(copy, monkeypatch)
+    return copy
 
 
 @pytest.fixture
@@ -245,47 +236,29 @@ def check_whole(project: Project, run_id: str, metrics: dict[str, float]) -> Non
     assert project.journals() == []
 
 
-@pytest.mark.parametrize("way", ["resume RUN", "run --resume RUN", "API auto"])
+@pytest.mark.parametrize("way", ["resume RUN", "resume RUN by its tag", "run --resume RUN", "API auto"])
 def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
     """Each way: the same run, the same metrics to the last bit, and nothing asked twice but what was in flight."""
     run_id, before = broken_off.run().info.run_id, broken_off.asked
-    result: RunResult | None = None
-    if way == "resume RUN":
-        code, out, err = cli("resume", run_id)
-    elif way == "run --resume RUN":
-        code, out, err = cli("run", *BASE, "--resume", run_id)
+    if way == "resume RUN by its tag":
+        (path,) = broken_off.journals()
+        broken_off.sql(path, "update command set text = replace(text, 'run_id', 'nobody')")
+    if way == "API auto":
+        settings = {"judge": "none", "experiment": "kept", "tracking_uri": broken_off.uri}
+        result = run_eval("golden.jsonl", target="python:mine:ask", resume="auto", **settings)
+        assert (result.run_id, result.success) == (run_id, True)
+        said = " ".join(result.notes)
     else:
-        result = run_eval(
-            "golden.jsonl",
-            target="python:mine:ask",
-            judge="none",
-            experiment="kept",
-            resume="auto",
-            tracking_uri=broken_off.uri,
-        )
+        code, said, err = cli(*(("run", *BASE, "--resume") if way == "run --resume RUN" else ("resume",)), run_id)
+        assert (code, complaints(err)) == (0, [])
     check_whole(broken_off, run_id, reference)
     twice = [question for question, times in broken_off.asked.items() if times > 1]
     reused = before.total() - len(twice)
     assert len(twice) <= IN_FLIGHT
     assert max(broken_off.asked.values()) <= 2
-    said = f"resumed: {reused} of {reused} stored rows kept"
-    if result is None:
-        assert (code, complaints(err)) == (0, [])
-        assert said in out
-    else:
-        assert (result.run_id, result.success) == (run_id, True)
-        assert said in result.notes
+    assert f"resumed: {reused} of {reused} stored rows kept" in said
     code, _, err = cli("resume", run_id)
     assert (code, f"run {run_id} cannot be resumed: it is finished" in err) == (2, True)
-
-
-def test_it_is_found_by_the_tag_of_its_run(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
-    run_id = broken_off.run().info.run_id
-    (path,) = broken_off.journals()
-    broken_off.sql(path, "update command set text = replace(text, 'run_id', 'nobody')")
-    code, _, err = cli("resume", run_id)
-    assert (code, complaints(err)) == (0, [])
-    check_whole(broken_off, run_id, reference)
 
 
 def test_a_run_that_was_only_just_made(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
@@ -307,15 +280,15 @@ def test_a_run_that_was_only_just_made(broken_off: Project, cli: CLI, reference:
 
 
 def test_trials_are_kept_one_by_one(
-    killed_in_trials: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: CLI, reference: dict[str, float]
+    empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: CLI, reference: dict[str, float]
 ) -> None:
-    project = copied(killed_in_trials, tmp_path / "project", monkeypatch)
+    project = killed_in(tmp_path, empty_database, "--trials", "3", after=11)
+    here(project, monkeypatch)
     run_id = project.run().info.run_id
     assert cli("resume", run_id)[0] == 0
     found = project.metrics(run_id)
-    assert {name: found[name] for name in ("recall_at_k", "mrr", "pass_rate", "num_questions")} == {
-        name: reference[name] for name in ("recall_at_k", "mrr", "pass_rate", "num_questions")
-    }
+    for name in ("recall_at_k", "mrr", "pass_rate", "num_questions"):
+        assert found[name] == reference[name], name
     assert (found["num_errors"], found["n/pass_at_n"]) == (0, QUESTIONS)
     assert project.run().info.status == "FINISHED"
     assert 3 * QUESTIONS <= project.asked.total() <= 3 * QUESTIONS + IN_FLIGHT
@@ -355,23 +328,21 @@ def test_another_evaluation_is_refused(broken_off: Project, cli: CLI) -> None:
     assert broken_off.run().info.status == "RUNNING"
 
 
-@pytest.mark.parametrize(("changed", "ends"), [(["-k", "3"], 0), (["--target-option", "a=b"], 2)])
-def test_auto_takes_a_run_of_the_same_command_only(
-    changed: list[str], ends: int, broken_off: Project, cli: CLI
+@pytest.mark.parametrize(
+    ("changed", "ends", "resumes"),
+    [
+        ("-k 3", 0, False),
+        ("--target-option a=b", 2, False),
+        ("--concurrency 3 --timeout 9 --traces off --require mrr>0 --set verdict_cache=false", 0, True),
+    ],
+)
+def test_auto_takes_a_run_whose_settings_of_rows_are_the_same(
+    changed: str, ends: int, resumes: bool, broken_off: Project, cli: CLI
 ) -> None:
-    code, out, _ = cli("run", *PLAIN, *changed, "--resume", "auto")
-    assert code == ends
-    assert "resumed" not in out
-    assert "was interrupted" not in out
-    assert broken_off.client.get_run(broken_off.runs()[-1].info.run_id).info.status == "RUNNING"
-
-
-def test_what_shapes_no_row_may_change(broken_off: Project, cli: CLI) -> None:
-    changed = "--concurrency 3 --timeout 9 --traces off --require mrr>0 --set verdict_cache=false"
     code, out, _ = cli("run", *BASE, *changed.split(), "--resume", "auto")
-    assert code == 0
-    assert "resumed: " in out
-    assert broken_off.run().info.status == "FINISHED"
+    assert (code, "resumed: " in out, "was interrupted" in out) == (ends, resumes, False)
+    oldest = broken_off.client.get_run(broken_off.runs()[-1].info.run_id)
+    assert oldest.info.status == ("FINISHED" if resumes else "RUNNING")
 
 
 def test_edited_added_and_removed_lines(broken_off: Project, cli: CLI) -> None:
@@ -400,16 +371,7 @@ def test_edited_added_and_removed_lines(broken_off: Project, cli: CLI) -> None:
     assert sum(asked[f"What is number {number}?"] for number in kept) == len(kept)
 
 
-def test_another_folder_is_named(broken_off: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_id = broken_off.run().info.run_id
-    elsewhere = broken_off.folder / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.chdir(elsewhere)
-    code, _, err = cli("resume", run_id)
-    assert (code, err) == (2, f"Error: the run was started in {broken_off.folder}; change to that folder first\n")
-
-
-def test_auto_is_of_the_command_that_has_the_settings(broken_off: Project, cli: CLI) -> None:
+def test_what_cannot_be_resumed_says_what_to_do(broken_off: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = cli("resume", "auto")
     cure = "name a run, or repeat the interrupted command: evaltrack run ... --resume auto"
     assert code == 2
@@ -419,6 +381,16 @@ def test_auto_is_of_the_command_that_has_the_settings(broken_off: Project, cli: 
     assert cli("resume", "auto")[2].startswith(
         f"Error: run {named} cannot be resumed: it ran on another machine (no journal in "
     )
+    broken_off.client.delete_run(named)
+    run_id, elsewhere = broken_off.run().info.run_id, broken_off.folder / "elsewhere"
+    elsewhere.mkdir()
+    with monkeypatch.context() as patch:
+        patch.chdir(elsewhere)
+        said = f"Error: the run was started in {broken_off.folder}; change to that folder first\n"
+        assert cli("resume", run_id)[::2] == (2, said)
+    monkeypatch.setenv("MLFLOW_RUN_ID", run_id)
+    code, _, err = cli("run", "golden.jsonl", "-t", "python:mine:ask", "--resume", "auto")
+    assert (code, "`mlflow run` has opened a new run; resume with: evaltrack resume RUN" in err) == (2, True)
 
 
 @pytest.mark.parametrize("tag", [None, "", "../../etc/passwd", "0" * 32, "/etc/passwd", "'"])
@@ -438,13 +410,6 @@ def test_a_run_that_another_process_is_at(broken_off: Project, cli: CLI) -> None
         assert (code, err) == (2, f"Error: {path}: another process is evaluating this run; wait until it ends\n")
         code, out, _ = cli("run", *PLAIN, "--resume", "auto")
     assert (code, "was interrupted" in out, len(broken_off.runs())) == (0, False, 2)
-
-
-def test_under_mlflow_run(broken_off: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLFLOW_RUN_ID", broken_off.run().info.run_id)
-    code, _, err = cli("run", "golden.jsonl", "-t", "python:mine:ask", "--resume", "auto")
-    assert code == 2
-    assert "`mlflow run` has opened a new run; resume with: evaltrack resume RUN" in err
 
 
 def test_a_damaged_journal_is_named(broken_off: Project, cli: CLI) -> None:
