@@ -32,7 +32,7 @@ def address(golden: Path) -> Iterator[str]:
     review = GoldenReview(golden, by="Ada", k=5)
     server, address = open_server(partial(review_app, review))
     with ThreadPoolExecutor(1) as thread:  # this one has the event loop of the browser
-        thread.submit(server.serve_forever)
+        thread.submit(server.serve_forever, 0.05)
         yield address
         server.shutdown()
         server.server_close()

@@ -132,15 +132,6 @@ def test_the_next_step_comes_from_what_fell() -> None:
     )
 
 
-def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
-    settings = {"commit": "a1f9c2e"}
-    made = quiet(
-        baseline=replace(BASELINE, settings=settings),
-        candidate=replace(CANDIDATE, settings={"commit": "b7d3e9a", "prompt": "v4"}),
-    )
-    assert say.differs(made) == "prompt: (none) → v4; commit: a1f9c2e → b7d3e9a"
-
-
 # Documents
 
 

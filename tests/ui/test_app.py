@@ -56,18 +56,19 @@ def test_a_server_without_its_secret_ends_at_once(tmp_path: Path, empty_database
         assert "set MLFLOW_FLASK_SERVER_SECRET_KEY" in server.log.read_text()
 
 
-@pytest.fixture
-def forwarded(guarded: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def forwarded(guarded: str) -> Iterator[str]:
     """The pages over that server with Ada's credentials."""
-    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", ADA)
-    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
-    server, address = open_server(partial(forwarding_app, guarded))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield address
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_USERNAME", ADA)
+        patch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
+        server, address = open_server(partial(forwarding_app, guarded))
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield address
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def test_what_the_pages_ask_is_passed_on_with_the_users_credentials(forwarded: str) -> None:
