@@ -120,7 +120,7 @@ def hash_of(page: Page) -> str:
     return page.evaluate("location.hash")
 
 
-WIDTHS = (1440, 1024, 700, 390)
+WIDTHS = (1440, 1024, 640, 320)
 SCROLLING = """[...document.querySelectorAll(".scroll")]
     .filter((each) => each.scrollWidth > each.clientWidth + 1)
     .map((each) => `${each.getAttribute("aria-label")}: ${each.scrollWidth} in ${each.clientWidth}`)"""

@@ -423,15 +423,6 @@ def test_without_a_script_the_verdict_and_the_first_failures_are_readable(files:
             assert words in told or page.get_by_label(words).is_visible(), words
 
 
-@BOTH
-@pytest.mark.parametrize("width", [640, 320])
-def test_enlarged_nothing_stands_out(files: Files, tab: Open, name: str, width: int) -> None:
-    page = tab(viewport={"width": width, "height": 512})
-    page.goto(files[name])
-    assert sideways(page) <= 0
-    assert page.locator(".row").first.is_visible()
-
-
 @pytest.mark.parametrize(("wish", "scroll"), [("reduce", "auto"), ("no-preference", "smooth")])
 def test_who_wants_no_motion_sees_none(files: Files, tab: Open, wish: str, scroll: str) -> None:
     page = tab(reduced_motion=wish)
@@ -458,7 +449,7 @@ def test_no_table_of_a_report_scrolls_sideways(files: Files, tab: Open, name: st
         page.goto(files[name] + tab_name)
         for width in widths(page):
             assert page.evaluate(SCROLLING) == [], (tab_name, width)
-            assert width > 700 or page.evaluate(SMALL) == [], (tab_name, width)
+            assert width > 640 or page.evaluate(SMALL) == [], (tab_name, width)
             assert sideways(page) <= 0, (tab_name, width)
 
 

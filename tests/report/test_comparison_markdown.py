@@ -6,7 +6,6 @@ import json
 import re
 import time
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import example, given, settings
@@ -18,6 +17,7 @@ from evaltrack.report.comparison_text import comparison_markdown, marker
 from evaltrack.report.escaping import address, code, inert, link, raw_html, sentence
 from tests.comparisons import CANDIDATE, DEMOTED, DROP, EVIL, FIX, FLIP, LOST, SIGNATURE, comparison, flat, hostile
 from tests.conftest import REPO
+from tests.report.test_html import Page
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 
@@ -26,45 +26,27 @@ TAGS = {"h3", "h4", "br", "p", "ul", "li", "strong", "code", "a", "details", "su
 }
 
 
-class Html(HTMLParser):
-    """What a browser would see: tags, attributes, and the text that is not code."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.text = ""
-        self._code = 0
-        self.feed(MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(page))
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-        self._code += tag == "code"
-
-    def handle_endtag(self, tag: str) -> None:
-        self._code -= tag == "code"
-
-    def handle_data(self, data: str) -> None:
-        self.text += "" if self._code else data
+def rendered(markdown: str) -> Page:
+    """The elements that a browser would see, and the text that is not code."""
+    html = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(markdown)
+    return Page(re.sub(r"(?s)<code>.*?</code>|<(br|hr) ?/?>", "", html))
 
 
-def assert_inert(html: Html) -> None:
+def assert_inert(page: Page) -> None:
     """Only our own tags, links into the web only, and nothing that GitHub looks for in rendered text."""
-    assert set(html.tags) <= TAGS
-    for name, value in html.attributes:
+    assert {tag for tag, _ in page.elements} <= TAGS
+    for name, value in (each for _, attributes in page.elements for each in attributes.items()):
         assert name in {"href", "style"}
         assert name != "href" or str(value).startswith(("http://127.0.0.1", "https://docs.example/"))
         assert name != "style" or str(value).startswith("text-align:")
-    assert not re.search(r"(?<!\w)@\w|\w@\w+\.\w|#\d|GH-\d|www\.|://", html.text)
+    assert not re.search(r"(?<!\w)@\w|\w@\w+\.\w|#\d|GH-\d|www\.|://", page.text)
 
 
 @pytest.mark.parametrize("made", [comparison(), hostile()], ids=["usual", "hostile"])
 def test_a_page_is_made_of_our_own_markup_only(made: Comparison) -> None:
-    html = Html(comparison_markdown(made))
-    assert_inert(html)
-    assert html.tags.count("details") == comparison_markdown(made).count("</details>") >= 3
+    page = rendered(comparison_markdown(made).partition("\n")[2])
+    assert_inert(page)
+    assert len(page.every("details")) == comparison_markdown(made).count("</details>") >= 3
 
 
 HOSTILE = st.text(
@@ -85,9 +67,9 @@ def test_no_text_becomes_markup(text: str) -> None:
             f"<details><summary>{raw_html(text)}</summary>\n\n<del>{inert(text)}</del>\n\n</details>\n",
         ]
     )
-    html = Html(page)
+    html = rendered(page)
     assert_inert(html)
-    assert (html.tags.count("td"), html.tags.count("p")) == (2, 2)
+    assert (len(html.every("td")), len(html.every("p"))) == (2, 2)
     printable = "".join(c if c.isprintable() else " " for c in text)
     first = html.text.partition(" END")[0].replace("\u200b", "")
     assert first.split() == ["BEGIN", *printable.split()]
