@@ -14,7 +14,6 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import Question, Response, Source
 from evaltrack.cli import _run
 from evaltrack.tracking.rows import read_table
 
@@ -205,10 +204,6 @@ def many(folder: Path, size: int) -> Path:
         folder / "many.jsonl",
         [{"id": n, "question": f"What is number {n}?", "expected_chunks": ["a"]} for n in range(size)],
     )
-
-
-def finds(question: Question, _k: int) -> Response:
-    return Response(answer=f"An answer to {question.id}", sources=(Source(chunk_id="a", text="A text."),))
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,19 +110,6 @@ def test_two_processes_at_once(tmp_path: Path, open_cache: OpenCache) -> None:
     cache, keys = open_cache(tmp_path), [f"{name}{place}" for name in "ab" for place in range(200)]
     assert [cache.get(key) for key in keys] == [said(key) for key in keys]
     assert cache.get("shared") in (said("a"), said("b"))
-
-
-def test_one_that_is_being_set_up_is_waited_for(tmp_path: Path, open_cache: OpenCache) -> None:
-    other = sqlite3.connect(tmp_path / FILE, isolation_level=None, check_same_thread=False)
-    other.execute("create table other (x)")
-    other.execute("begin immediate")
-    lets_go = threading.Timer(0.3, other.execute, ["commit"])
-    lets_go.start()
-    cache = open_cache(tmp_path)
-    lets_go.join()
-    other.close()
-    cache.put("key", FULL)
-    assert (cache.problem, cache.get("key")) == (None, FULL)
 
 
 # Where it cannot work

@@ -17,8 +17,7 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.judges import Models, judge_names, open_judge
 from evaltrack.judges.function import FunctionJudge
-from evaltrack.records import Question, Response, Row, Source, Verdict
-from tests.actors import evaluated
+from evaltrack.records import Question, Response, Source, Verdict
 from tests.files import data
 
 QUESTION = Question(id="1", question="What?", domain="d", expected_chunks=("a",), expected_answer="Paris.")
@@ -100,29 +99,6 @@ def test_a_verdict_that_does_not_decide(value: object, question: Question, lacks
     with pytest.raises(ValueError, match=f"^the judge returned no `{lacks}`$"):
         ask(returning(value), question)
     assert ask(returning({"declined": False}), NEGATIVE).declined is False
-
-
-def test_in_a_run_its_failure_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A named function is imported, in a process of its own."""
-    monkeypatch.chdir(tmp_path)
-    scores = '{"1": {"overall_score": 0.85}, "3": {"overall_score": 8.5}}'
-    Path("judge_of_rows.py").write_text(f"def judge(question, response):\n    return {scores}.get(question.id)\n")
-    judge = open_judge("judge_of_rows:judge", models=Models(1), cache=None)
-
-    async def target(question: Question, k: int, /) -> Response:
-        return ANSWER
-
-    async def ask_all() -> list[Row]:
-        questions = [QUESTION.model_copy(update={"id": key}) for key in "123"]
-        return [row async for row in evaluated(questions, target, judges=[judge], concurrency=1)]
-
-    good, nothing, off = asyncio.run(ask_all())
-    assert (good.scores["overall_score"], good.passed) == (0.85, True)
-    assert str(nothing.failure) == "judge_error: TypeError: the judge returned NoneType; return a Verdict or its fields"
-    assert str(off.failure).startswith(
-        "judge_error: ValueError: the judge returned an invalid verdict: overall_score: "
-    )
-    assert nothing.response is off.response is ANSWER
 
 
 KNOWN = "none, openai, openai:MODEL, recorded:FILE or package.module:function"

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence, Set
-from math import log2
 from typing import Any
 
 import ir_measures
@@ -45,8 +44,6 @@ SCORES: dict[str, Callable[[Sequence[str], Set[str], int], float]] = {
 }
 """Over a ranked list of keys, and those that are relevant."""
 
-RANK_2, RANK_3 = 1 / log2(3), 1 / log2(4)
-"""Discounts of the second and the third rank; that of the first is 1."""
 
 CASES = 2_000
 KS = (1, 2, 3, 5, 7, 10, 20, 100)

@@ -65,33 +65,6 @@ def the_failure(found: list[Row]) -> str:
     return failed["bad"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "deed", "how"),
-    [
-        ("def", "ctypes.string_at(0)", "was ended by SIGSEGV"),
-        ("async def", "os._exit(0)", "ended with exit code 0"),
-    ],
-)
-def test_one_that_ends_its_process_costs_one_of_eight_rows(write: Write, kind: str, deed: str, how: str) -> None:
-    wait = "time.sleep(0.1)" if kind == "def" else "await asyncio.sleep(0.1)"
-    module = write(
-        f"""
-        import asyncio, ctypes, os, time
-
-        {kind} ask(question):
-            if question == "bad":
-                {deed}
-            {wait}
-            return ["a"]
-        """
-    )
-    found, notes = rows(module)
-    why = f"target_error: ProcessEndedError: its process {how} (called twice, the second time alone)"
-    assert the_failure(found) == why
-    assert notes == [f"the process of python target `{module}:ask` ended 2 times: {how} (2x)"]
-    assert max(row.seconds for row in found) < 2  # neither the first attempt nor the wait for a process counts
-
-
 def test_a_process_that_ends_once_costs_no_row(write: Write, tmp_path: Path) -> None:
     module = write(
         f"""

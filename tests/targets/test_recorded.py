@@ -9,7 +9,6 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-import pandas
 import pytest
 
 from evaltrack import run_eval
@@ -99,7 +98,6 @@ def test_layout_does_not_matter(opened: Open, ending: str) -> None:
     assert ask(opened(b'\xef\xbb\xbf{"id": 1, "answer": "one"}\n')).answer == "one"
 
 
-NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 LONG = ('{"id": 2, "answer": "' + "x" * MAX_LINE_BYTES + '"}', "is longer than 16,777,216 bytes; shorten the response")
 NO_UTF8 = ('{"id": 2, "answer": "\udcff"}', "is not valid UTF-8 at byte 22; save the file as UTF-8")
 
@@ -170,32 +168,21 @@ def test_texts_without_ids_are_looked_into_and_are_no_miss_where_ids_are_expecte
     assert any("of 1 of 5 questions was not measured: titles are expected" in note for note in made.notes)
 
 
-RAGAS = {"question": "user_input", "answer": "response", "sources": "retrieved_contexts", "text": "@"}
-
-
-@pytest.mark.parametrize("tool", ["promptfoo", "ragas"])
-def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str, tool: str) -> None:
-    results = REPO / "tests/golden/importing/data" / f"{tool}_results"
-    path, settings = results.with_suffix(".json"), TABLES["promptfoo"]
-    if tool == "ragas":
-        path, settings = tmp_path / "ragas.jsonl", RAGAS
-        pandas.read_parquet(results.with_suffix(".parquet")).to_json(path, orient="records", lines=True)
+def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str) -> None:
     lines = [json.loads(line) for line in (REPO / "golden/travel.jsonl").read_text().splitlines()]
     questions = [lines[at] for at in (0, 2, 22)]
     questions[0]["expected_passages"] = [{"quote": "is an offence under national law"}]
-    golden = tmp_path / "golden.jsonl"
-    golden.write_text("\n".join(map(json.dumps, questions)))
-    made = run_eval(
-        golden, target=f"recorded:{path}", target_options=settings, judge="none", tracking_uri=store_uri, traces="off"
+    golden, results = (
+        put(tmp_path / "golden.jsonl", questions),
+        REPO / "tests/golden/importing/data/promptfoo_results.json",
     )
+    shared = {"judge": "none", "tracking_uri": store_uri, "traces": "off"}
+    made = run_eval(golden, target=f"recorded:{results}", target_options=TABLES["promptfoo"], **shared)
     rows = {row.id: row for row in made.read_rows()}
-    assert rows["1"].scores["recall_at_k"] == 1
-    assert rows["1"].scores["reciprocal_rank"] == 0.5
+    assert (rows["1"].scores["recall_at_k"], rows["1"].scores["reciprocal_rank"]) == (1, 0.5)
+    assert (rows["1"].prompt_tokens, rows["1"].completion_tokens) == (20, 10)
     assert rows["23"].scores["negative_pass"] == 1
-    failed = "target_error: FailedElsewhereError: the file recorded: no connection"
-    assert rows["3"].error == (failed if tool == "promptfoo" else None)
-    if tool == "promptfoo":
-        assert (rows["1"].prompt_tokens, rows["1"].completion_tokens) == (20, 10)
+    assert rows["3"].error == "target_error: FailedElsewhereError: the file recorded: no connection"
 
 
 # TREC runs
