@@ -300,7 +300,7 @@ def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open
     page = tab()
     page.goto(address(site, "comparison"))
     page.context.route("https://docs.example/**", lambda route: route.fulfill(body="<title>the source</title>"))
-    framed(page).locator(".row", has_text="50 % off").first.click()
+    framed(page).locator(".row", has_text="Who gets half off").first.click()
     with page.context.expect_page() as opened:
         framed(page).locator("ol.ranked a").nth(1).click()
     opened.value.wait_for_url("https://docs.example/fares")
