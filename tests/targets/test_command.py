@@ -195,11 +195,11 @@ def test_the_files_that_the_line_names_are_told(tmp_path: Path, monkeypatch: pyt
     assert target.files != before
 
 
-def test_endless_output(tmp_path: Path) -> None:
-    """A program that writes without end is killed at the limit."""
+@pytest.mark.parametrize("stream", [1, 2], ids=["stdout", "stderr"])
+def test_a_program_that_writes_without_end_is_killed_at_the_limit(tmp_path: Path, stream: int) -> None:
     start = time.monotonic()
     code = f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}}\\n')\n"
-    code += "while True: os.write(1, b' ' * 65536)"
+    code += f"while True: os.write({stream}, b' ' * 65536)"
     assert error_of(code) == "wrote more than 16,777,216 bytes and was killed"
     assert time.monotonic() - start < 10
     assert not alive(written(tmp_path / "pid"))
