@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,9 @@ from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
 from evaltrack.records import Judge, OwnValues, Question, Response, Source, Verdict
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.targets.failures import RaisedElsewhereError
+from tests.conftest import Serve
 from tests.files import data
-from tests.openai_behaviours import Reply
+from tests.openai_behaviours import Reply, invalid, script
 from tests.openai_server import OpenAIServer
 
 QUESTION = Question(id="1", question="q", domain="d")
@@ -37,6 +38,7 @@ ANSWER = Response(answer="in Paris")
 CODE = """
 import os
 from evaltrack import score
+from tests.conftest import Serve
 from tests.files import data
 
 def length(question, response):
@@ -228,12 +230,10 @@ def judge(body: Mapping[str, Any], call: int) -> Reply:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    with OpenAIServer(judge) as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "any")
-        monkeypatch.delenv("OPENAI_API_BASE", raising=False)
-        yield running
+def server(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> OpenAIServer:
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    monkeypatch.delenv("OPENAI_API_BASE", raising=False)
+    return serve(behaviour=judge)
 
 
 @pytest.fixture
@@ -304,13 +304,10 @@ def test_guidelines_from_a_file(server: OpenAIServer, tmp_path: Path) -> None:
     assert "Be short." in json.dumps([each.body for each in server.requests])
 
 
-def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = {"message": "no such model", "type": "invalid_request_error"}
-    with OpenAIServer(lambda body, call: Reply(status=400, error=refused)) as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "any")
-        with pytest.raises(MlflowException, match="Failed to invoke judge model: no such model"):
-            value("mlflow:Safety?model=openai:/m")
+def test_a_judge_that_fails_is_no_number(server: OpenAIServer) -> None:
+    server.behaviour = script(invalid("no such model"))
+    with pytest.raises(MlflowException, match="Failed to invoke judge model: no such model"):
+        value("mlflow:Safety?model=openai:/m")
 
 
 def test_a_declaration_tells_judges_apart(server: OpenAIServer) -> None:

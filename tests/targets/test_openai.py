@@ -8,9 +8,9 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Usage
 from evaltrack.targets.openai import SYSTEM, open_openai
 from tests.actors import asked
-from tests.openai_behaviours import Reply, script
+from tests.conftest import Serve
+from tests.openai_behaviours import Reply
 from tests.openai_behaviours import Usage as ServerUsage
-from tests.openai_server import OpenAIServer
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d", expected_chunks=("a",))
 
@@ -21,11 +21,9 @@ def ask(settings: dict[str, str], question: Question = QUESTION) -> Response:
     return asked(target, question, close=True)
 
 
-def test_the_model_is_asked_once_and_reports_its_usage(monkeypatch: pytest.MonkeyPatch) -> None:
-    with OpenAIServer(script(Reply(content="They do.", usage=ServerUsage(12, 3, cached=8, reasoning=1)))) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        response = ask({})
-
+def test_the_model_is_asked_once_and_reports_its_usage(serve: Serve) -> None:
+    server = serve(Reply("They do.", usage=ServerUsage(12, 3, cached=8, reasoning=1)))
+    response = ask({})
     usage = Usage(prompt_tokens=12, completion_tokens=3, cached_tokens=8, reasoning_tokens=1)
     assert response == Response(answer="They do.", usage=usage)
     assert response.sources is None
@@ -58,13 +56,10 @@ TOOL = [{"role": "tool", "content": '{"purr": 0}'}, {"role": "user", "content": 
     ],
     ids=["turns", "own system turn", "tool turn"],
 )
-def test_the_turns_before_are_sent(
-    history: list[dict[str, str]], before: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_turns_before_are_sent(history: list[dict[str, str]], before: list[dict[str, str]], serve: Serve) -> None:
     asked = Question.model_validate(QUESTION.model_dump() | {"history": history})
-    with OpenAIServer(script(Reply(content="They do."))) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        ask({"temperature": "0.7", "max_completion_tokens": "50"}, asked)
+    server = serve("They do.")
+    ask({"temperature": "0.7", "max_completion_tokens": "50"}, asked)
     (body,) = server.bodies
     assert body["messages"] == [*before, {"role": "user", "content": "Do cats purr?"}]
     assert (body["temperature"], body["max_completion_tokens"]) == (0.7, 50)
