@@ -25,7 +25,7 @@ FORMS: dict[str, Callable[[Comparison], str]] = {
     "markdown": comparison_markdown,
     "junit": comparison_junit,
     "machine": json_text,
-    "page": lambda made: re.sub(r"(?s)<(script|style)\b.*?</\1>", "", comparison_html(made)),
+    "page": lambda made: re.sub(r"(?s)<(script|style)>.*?</\1>", "", comparison_html(made)),
 }
 
 
