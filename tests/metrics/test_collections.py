@@ -21,6 +21,9 @@ from tests.actors import evaluated
 
 DATA = Path(os.environ.get("EVALTRACK_TEST_DATA", ""))
 
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"
+)
 
 RUNS = [
     pytest.param(collection, system, questions, id=f"{collection}-{system}")
