@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -49,19 +50,18 @@ PREVIEW = 1000
 
 @dataclass(frozen=True)
 class SentTrace:
-    """The parts of a trace that evaltrack wrote: the id of its root, and the numbers of spans and assessments."""
+    """The parts of a trace that evaltrack wrote: the id of its root, the number of spans, and assessments by name."""
 
     root_id: str
     spans: int
-    assessments: int
+    assessments: Counter[str]
 
     def is_in(self, trace: Trace) -> bool:
         """Return True if a stored trace has all these parts. A trace of the target has other spans too."""
         trace_id = trace.info.trace_id
         sent = {self.root_id, *(span_id(trace_id, place) for place in range(1, self.spans))}
-        sent |= {assessment_id(trace_id, place) for place in range(self.assessments)}
-        stored = {span.span_id for span in trace.data.spans}
-        return sent <= stored | {str(each.assessment_id) for each in trace.info.assessments}
+        named = Counter(each.name for each in trace.info.assessments)  # a store of files gives them ids of its own
+        return sent <= {span.span_id for span in trace.data.spans} and self.assessments <= named
 
 
 def write_traces(
@@ -87,7 +87,9 @@ def write_traces(
             traces = [_new_trace(row, experiment_id, run_id, is_repeated=row.question in repeated) for row in batch]
             for info, own in traces:
                 client.start_trace(info)
-                sent[info.trace_id] = SentTrace(own[0].span_id, len(own), len(info.assessments))
+                sent[info.trace_id] = SentTrace(
+                    own[0].span_id, len(own), Counter(each.name for each in info.assessments)
+                )
             _send_spans(store, client, experiment_id, traces)
             on_progress(len(sent))
     return sent
