@@ -438,7 +438,7 @@ def test_the_command(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["schema"] == "evaltrack.leaderboard/1"
     file.write_text("golden: none.jsonl\nk: 0\n")
     assert _run(["sweep", str(file)]) == 2
-    assert f"{file}: `k.0` is 0; write a whole number" in capsys.readouterr().err
+    assert f"{file}: `k.0` is too small; write at least 1" in capsys.readouterr().err
 
 
 def test_a_report_compares_the_runs_of_a_sweep(golden: Path, tmp_path: Path) -> None:
