@@ -357,7 +357,7 @@ def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Pat
     assert f"two target {sets.results[1].signature.target}, k = 5 10 1 9 0 0.100 n 10" in words
     assert EVIL in page.text
     links = [each["href"] for each in page.every("a")]
-    assert links[:2] == ["all/i-a-b.html", "all/two.html"]
+    assert [each for each in links if "#" not in each] == ["all/i-a-b.html", "all/two.html"]
     assert "all/i-a-b.html#q-2" in links  # the error stands first
     assert links[-WORST:] == [f"all/two.html#q-{number}" for number in range(WORST)]
     for each in pages:
