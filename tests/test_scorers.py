@@ -12,7 +12,7 @@ import pytest
 import evaltrack.scorers as own
 from evaltrack import open_golden, run_eval
 from evaltrack.errors import UsageError
-from evaltrack.golden.lines import record_of
+from evaltrack.golden.reader import record_of
 
 from .files import data
 

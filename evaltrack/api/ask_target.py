@@ -10,7 +10,7 @@ from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
-from evaltrack.golden.lines import checked_question
+from evaltrack.golden.reader import checked_question
 from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor

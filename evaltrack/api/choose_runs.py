@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaltrack.errors import Guide, InconclusiveError, UsageError
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records.amount import first_of
+from evaltrack.records.base import first_of
 from evaltrack.records.run import Run
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
 from evaltrack.tracking.reader import (

@@ -19,8 +19,7 @@ from evaltrack.errors import Guide, TrackingError, UsageError, listed, printable
 from evaltrack.metrics.catalogue import BY_METRIC, own_scores_of
 from evaltrack.metrics.measure import NO_OVERALL, passes
 from evaltrack.records import Signature
-from evaltrack.records.amount import count
-from evaltrack.records.base import Count
+from evaltrack.records.base import Count, count
 from evaltrack.records.row import Tally
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import PRINTS, StoredRow

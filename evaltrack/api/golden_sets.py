@@ -14,11 +14,10 @@ from evaltrack.evaluation.settings_sources import read_settings, settings_of
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
 from evaltrack.golden.file import digest_of, is_empty_file, only_writer, read_objects, write_objects
 from evaltrack.golden.findings import RULES, Finding, Library, finding_of_set
-from evaltrack.golden.lines import checked_question
 from evaltrack.golden.lint_expectations import check_expectations, check_ids, check_negatives
 from evaltrack.golden.lint_questions import check_questions, check_size
 from evaltrack.golden.quotes import QuoteChooser
-from evaltrack.golden.reader import GoldenSet, NumberedQuestion, open_golden
+from evaltrack.golden.reader import GoldenSet, NumberedQuestion, checked_question, open_golden
 from evaltrack.golden.words import text_key
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evaltrack.evaluation.loop import Progress, Silent
 from evaltrack.records import Row
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.records.row import seconds_now
 
 if TYPE_CHECKING:

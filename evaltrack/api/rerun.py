@@ -17,7 +17,7 @@ from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.settings import Command
 from evaltrack.metrics.aggregate import Ledger
 from evaltrack.records import Row
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.records.run import Run, why_another_system
 from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.system.files import content_digest

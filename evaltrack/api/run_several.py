@@ -25,7 +25,7 @@ from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, rea
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges import Functions, judge_names
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records.amount import count, first_of
+from evaltrack.records.base import count, first_of
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
 from evaltrack.report.run_text import with_own_note
 from evaltrack.report.sets import sets_note

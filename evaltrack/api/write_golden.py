@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.lines import line_of
-from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.golden.reader import GoldenSet, line_of, open_golden
 from evaltrack.records import Question
 from evaltrack.system.files import STATE_VARIABLE, new_files, state_folder, store_private_file
 

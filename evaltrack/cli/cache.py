@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 
 if TYPE_CHECKING:
     from evaltrack.judges.cache import CacheSize

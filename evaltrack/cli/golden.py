@@ -16,7 +16,7 @@ from evaltrack.cli.options import from_caller, output_option
 from evaltrack.cli.output import print_json
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, UsageError, printable
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records.amount import count, verb
+from evaltrack.records.base import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.api.draft_by_model import ModelDrafts

@@ -9,7 +9,7 @@ import click
 
 from evaltrack.cli.options import output_option
 from evaltrack.cli.output import print_json
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 
 if TYPE_CHECKING:
     from evaltrack.golden.corpus import Chunk

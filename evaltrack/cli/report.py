@@ -8,7 +8,7 @@ import click
 
 from evaltrack.cli.options import no_empty_name
 from evaltrack.errors import UsageError
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 
 
 @click.command()

@@ -14,7 +14,7 @@ from evaltrack.compare.change import CAUSES, Cause, CauseKind
 from evaltrack.compare.differences import AllSources, Differences, Found, in_order, source_id
 from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.metrics.rubric import DIMENSIONS
-from evaltrack.records.amount import count, verb
+from evaltrack.records.base import count, verb
 from evaltrack.records.question import title_key
 from evaltrack.records.stored_row import StoredRow, StoredSource
 

@@ -12,7 +12,7 @@ from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, ChangedQu
 from evaltrack.compare.differences import AllSources
 from evaltrack.compare.pairing import MAIN_SCORES, Paired, error_counts, numbers
 from evaltrack.records import Reasoned
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.records.stored_row import PRINTS, StoredRow, compared_columns
 
 FATES: tuple[Fate, ...] = get_args(Fate)

@@ -28,8 +28,7 @@ from evaltrack.records import (
     Verdict,
     together,
 )
-from evaltrack.records.amount import cut
-from evaltrack.records.base import valid_text
+from evaltrack.records.base import cut, valid_text
 from evaltrack.records.row import seconds_now
 from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.processes import InterruptedCallError, asked_twice

@@ -40,7 +40,7 @@ from evaltrack.records import (
     Signature,
     Target,
 )
-from evaltrack.records.amount import count, cut, verb
+from evaltrack.records.base import count, cut, verb
 from evaltrack.records.run import (
     CODE,
     CORPUS,

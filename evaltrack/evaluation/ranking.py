@@ -17,7 +17,7 @@ from evaltrack.compare.engine import AFFECTED
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import HEADLINES, MetricTable, metric_table, own_scores_of
 from evaltrack.records import Signature
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.records.run import Run
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.significance import holm, sign_flip

@@ -12,7 +12,7 @@ from evaltrack.metrics.retrieval import NO_IDS, NO_TEXTS, NO_TITLES, relevant_ke
 from evaltrack.metrics.rubric_tables import misfits
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
-from evaltrack.records.amount import count, cut, first_of, verb
+from evaltrack.records.base import count, cut, first_of, verb
 
 SHOWN = 3
 """Number of questions that a text names."""

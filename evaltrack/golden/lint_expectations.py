@@ -11,7 +11,7 @@ from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.findings import Finding, Library, finding
 from evaltrack.golden.reader import NumberedQuestion
 from evaltrack.golden.words import ContentWords, plain_form, told_apart
-from evaltrack.records.amount import first_of
+from evaltrack.records.base import first_of
 from evaltrack.records.question import title_key
 
 _first = partial(first_of, most=10)

@@ -11,8 +11,7 @@ from evaltrack.golden.findings import Finding, finding, finding_of_set
 from evaltrack.golden.reader import GoldenStats, NumberedQuestion
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question
-from evaltrack.records.amount import count
-from evaltrack.records.base import as_key
+from evaltrack.records.base import as_key, count
 from evaltrack.records.question import title_key
 from evaltrack.stats.significance import MIN_CHANGED
 

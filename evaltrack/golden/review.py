@@ -17,8 +17,7 @@ from zlib import crc32
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.file import ChangedMeanwhileError, digest_of, only_writer, read_objects, write_objects
-from evaltrack.golden.lines import checked_question
-from evaltrack.golden.reader import NumberedQuestion, open_golden
+from evaltrack.golden.reader import NumberedQuestion, checked_question, open_golden
 from evaltrack.records import Passage, Question
 from evaltrack.records.question import SourceText, title_key, words_of
 

@@ -17,7 +17,7 @@ from unicodedata import normalize
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question
-from evaltrack.records.amount import cut, first_of
+from evaltrack.records.base import cut, first_of
 
 LABELS = ("domain", "difficulty", "category", "id")
 """Fields of a question that a filter may name, besides the keys of `metadata`."""

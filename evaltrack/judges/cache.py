@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Verdict
-from evaltrack.records.amount import count, verb
+from evaltrack.records.base import count, verb
 from evaltrack.system import retries
 from evaltrack.system.files import (
     NotPrivateError,

@@ -11,8 +11,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from evaltrack.errors import printable
-from evaltrack.records.amount import first_of
-from evaltrack.records.base import as_key
+from evaltrack.records.base import as_key, first_of
 from evaltrack.records.json_text import kind_of
 
 EXPECTED = {

@@ -10,8 +10,7 @@ from typing import Any
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from evaltrack.records.amount import first_of, verb
-from evaltrack.records.base import Count, Record, Text
+from evaltrack.records.base import Count, Record, Text, first_of, verb
 from evaltrack.records.row import Traced
 from evaltrack.records.verdict import MOST_SCORES, OwnScore
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison, SetComparisons
 from evaltrack.errors import UsageError
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, fields_of_comparison
 from evaltrack.report.comparison_words import (
     cause_rest,

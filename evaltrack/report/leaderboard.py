@@ -13,7 +13,7 @@ from rich.console import Console
 from evaltrack.evaluation.ranking import ContenderMean, Group, Leaderboard, Standing
 from evaltrack.evaluation.result import SweepResult
 from evaltrack.evaluation.sweep import SweepPlan
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.report.escaping import json_without_commands, one_line, within
 from evaltrack.report.html.page import document, render, safe_link, shown
 from evaltrack.report.run_text import NOTE_LIMIT

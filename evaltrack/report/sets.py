@@ -14,7 +14,7 @@ from rich.console import Console
 from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, SetComparisons
 from evaltrack.evaluation.result import RunResult, SetResults
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.report.comparison_words import TONES, VERDICTS, cause_words, reasons
 from evaltrack.report.escaping import clip, inert, json_without_commands
 from evaltrack.report.html.page import document, render

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from evaltrack.records.amount import count, first_of, verb
+from evaltrack.records.base import count, first_of, verb
 from evaltrack.report.escaping import BREAK, clip, described, plain, without_any_commands
 
 if TYPE_CHECKING:

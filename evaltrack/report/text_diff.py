@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Literal
 
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 
 Piece = tuple[Literal["same", "removed", "added"], str]
 """A piece of text, and the side that has it."""

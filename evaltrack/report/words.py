@@ -10,7 +10,7 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, LATENCIES, SCORES, metric_form, named_score
 from evaltrack.metrics.metric import MINUS
 from evaltrack.records import Row
-from evaltrack.records.amount import first_of
+from evaltrack.records.base import first_of
 from evaltrack.records.stored_row import stored_row
 from evaltrack.report.escaping import clip
 from evaltrack.report.templates import say

@@ -23,7 +23,7 @@ from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk, domain_folders, parse_chunker, parse_suffixes, read_corpus
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question, Response, Source, Target
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.targets import no_more_settings, number_in
 
 FLOOR = 2.5

@@ -28,7 +28,7 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
-from evaltrack.records.amount import cut
+from evaltrack.records.base import cut
 from evaltrack.records.json_text import from_program, other_encoding
 from evaltrack.records.response import read_usage
 from evaltrack.targets.failures import InvalidResponseError, refuse_error

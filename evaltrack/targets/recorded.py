@@ -28,7 +28,7 @@ from unicodedata import normalize
 from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.golden.words import plain_form, text_key, told_apart
 from evaltrack.records import Question, Response, Source, Target
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.records.finding_words import near_names, strangers_note, take_id, unknown_field
 from evaltrack.records.json_text import (
     InvalidJsonError,

@@ -25,7 +25,7 @@ from evaltrack.errors import UsageError
 from evaltrack.golden.importing.values import is_empty, shown, text_in
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
-from evaltrack.records.amount import first_of
+from evaltrack.records.base import first_of
 from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError, error_text

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from evaltrack.errors import Guide, TrackingError, UsageError
-from evaltrack.records.amount import count
-from evaltrack.records.base import Record
+from evaltrack.records.base import Record, count
 from evaltrack.records.run import Run
 from evaltrack.system.files import user_name
 from evaltrack.tracking.reader import find_evaluation, of_golden_set

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.lines import record_of
+from evaltrack.golden.reader import record_of
 from evaltrack.records import Question, Response, Source
 from evaltrack.tracking.traces import document_span
 

@@ -26,7 +26,7 @@ from pydantic_core import from_json, to_json
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Row
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.records.stored_row import (
     FIELDS,
     LARGEST_COUNT,

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records.amount import cut
+from evaltrack.records.base import cut
 from evaltrack.system import retries
 from evaltrack.tracking.mlflow_private import read_span_files_with
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records import Source
-from evaltrack.records.amount import cut
+from evaltrack.records.base import cut
 from evaltrack.records.response import SPAN_ID, TRACE_ID
 from evaltrack.records.row import Traced
 from evaltrack.records.stored_row import StoredRow, StoredSource

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
 from evaltrack.records import Reasoned, Row
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Traced
 from evaltrack.records.stored_row import StoredRow

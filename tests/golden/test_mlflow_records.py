@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.golden.lines import checked_question, line_of, question_of, record_of
+from evaltrack.golden.reader import checked_question, line_of, question_of, record_of
 from evaltrack.records import Question
 from tests.files import data
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.file import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
-from evaltrack.golden.lines import FIELDS
-from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.golden.reader import FIELDS, GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.records import Question
 from tests.files import data, put

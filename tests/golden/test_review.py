@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.lines import checked_question
-from evaltrack.golden.reader import open_golden
+from evaltrack.golden.reader import checked_question, open_golden
 from evaltrack.golden.review import Change, Expectation, Fields, ReviewSession, Shown, after, changed_fields, pooled
 from evaltrack.records import Passage, Question
 from tests.files import data, put

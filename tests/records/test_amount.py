@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.records.amount import count, first_of, verb
+from evaltrack.records.base import count, first_of, verb
 
 PACKAGE = Path(__file__).parents[2] / "evaltrack"
 

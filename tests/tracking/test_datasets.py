@@ -11,8 +11,7 @@ import pytest
 
 from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.lines import record_of
-from evaltrack.golden.reader import open_golden
+from evaltrack.golden.reader import open_golden, record_of
 from tests.conftest import REPO
 
 

@@ -27,7 +27,7 @@ from evaltrack.golden.importing.values import (
     text_in,
     turns,
 )
-from evaltrack.golden.lines import checked_question
+from evaltrack.golden.reader import checked_question
 from evaltrack.records import Question
 from evaltrack.records.question import EXPECTATIONS
 

@@ -8,7 +8,7 @@ from typing import Any
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, DocumentPart, changed_parts
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
 from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
@@ -166,7 +166,8 @@ def _listed_words(comparison: Comparison, num_listed: int) -> str:
         for fate, changes in (*comparison.by_fate.items(), ("identical", comparison.same))
         if comparison.count(fate) > len(changes)
     ]
-    return f"{num_listed:,} of {total:,} questions in both runs, the worst first: {', '.join(['all others', *short])}"
+    others = ", ".join(["all others", *short])
+    return f"{num_listed:,} of {count(total, 'question')} in both runs, the worst first: {others}"
 
 
 # For notebooks

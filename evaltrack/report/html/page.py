@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from evaltrack.records.amount import count, cut
+from evaltrack.records.base import count, cut
 from evaltrack.records.json_text import finite_json
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.plots import axis_place, moved_name

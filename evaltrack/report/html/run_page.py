@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row
-from evaltrack.records.amount import count
+from evaltrack.records.base import count
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
