@@ -14,9 +14,9 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.records.stored_row import stored_row
 from tests.compared import side
-from tests.metrics.test_collections import DATA, golden_set, judgements, pytestmark, queries, rows, text_of
+from tests.metrics.test_collections import DATA, golden_set, judgements, queries, rows, text_of, with_data
 
-__all__ = ["pytestmark"]
+pytestmark = with_data
 
 K = 5
 MEASURES = {"recall_at_k": f"recall_{K}", "precision_at_k": f"P_{K}", "ndcg_at_k": f"ndcg_cut_{K}"}

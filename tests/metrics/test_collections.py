@@ -21,7 +21,7 @@ from tests.actors import evaluated
 
 DATA = Path(os.environ.get("EVALTRACK_TEST_DATA", ""))
 
-pytestmark = pytest.mark.skipif(
+with_data = pytestmark = pytest.mark.skipif(
     not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"
 )
 
