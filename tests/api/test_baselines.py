@@ -9,8 +9,8 @@ import pytest
 
 from evaltrack import get_baseline, run_eval, set_baseline
 from evaltrack.api.baselines import place_of
-from evaltrack.errors import TrackingError, UsageError
-from evaltrack.tracking.baselines import baseline_history, clear_baseline, list_baselines
+from evaltrack.errors import TrackingError
+from evaltrack.tracking.baselines import list_baselines
 from tests.judging import scored_reply, serving
 
 
@@ -20,32 +20,9 @@ def golden(folder: Path) -> Path:
     return path
 
 
-def test_a_baseline_is_set_read_and_cleared(store_uri: str, tmp_path: Path) -> None:
-    path = golden(tmp_path)
-    with pytest.raises(UsageError, match="no finished run to promote"):
-        set_baseline(tracking_uri=store_uri)
-    result = run_eval(path, target=lambda question: ["x"], judge="none", tracking_uri=store_uri, traces="off")
-    with pytest.raises(UsageError, match="golden set `few` has no baseline"):
-        get_baseline("few", tracking_uri=store_uri)
-
-    made = set_baseline(reason="first", tracking_uri=store_uri)
-    assert (made.run_id, made.golden, made.reason) == (result.run_id, "few", "first")
-    assert get_baseline(str(path), tracking_uri=store_uri) == made
-    assert list_baselines(*place_of(None, store_uri)) == [made]
-
-    clear_baseline(*place_of(None, store_uri), "few")
-    assert list_baselines(*place_of(None, store_uri)) == []
-    assert baseline_history(*place_of(None, store_uri), "few") == [made]
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [
-        ({}, False),
-        ({"model": "gpt-4o"}, True),
-        ({"model": "gpt-4o", "trials": 3}, False),
-        ({"judge": "openai"}, True),
-    ],
+    [({}, False), ({"model": "gpt-4o"}, True), ({"model": "gpt-4o", "trials": 3}, False), ({"judge": "openai"}, True)],
 )
 def test_a_single_trial_of_a_model_is_told(
     store_uri: str, tmp_path: Path, settings: dict[str, Any], said: bool

@@ -16,6 +16,7 @@ from evaltrack.report.html.question_parts import numbers
 from evaltrack.report.run_json import RUN_SCHEMA
 from evaltrack.tracking.rows import TableWriter
 from tests.compared import flatten
+from tests.files import data
 
 
 def saved(**other: Any) -> dict[str, Any]:
@@ -70,35 +71,7 @@ def test_a_saved_run_whose_rows_are_others_is_refused(tmp_path: Path, changes: d
         side_of_file(write(tmp_path, saved(**changes)))
 
 
-HIT = {"hit": 1.0}
-JUDGED = {**HIT, "overall_score": 0.9}
-
-
-@pytest.mark.parametrize(
-    ("columns", "due"),
-    [
-        (HIT, True),
-        ({"hit": 0.0}, False),
-        ({"hit": None}, None),
-        ({"hit": None, "overall_score": 0.9}, True),
-        (JUDGED, True),
-        ({**JUDGED, "overall_score": 0.7}, False),
-        ({**JUDGED, "answer": " "}, False),
-        ({**HIT, "tools_called": 0.0}, False),
-        ({**HIT, "error": "target_error: down"}, None),
-        ({"hit": None, "unmeasured": {"overall_score": "a verdict has no overall_score"}}, None),
-        ({"expected": [], "hit": None, "negative_pass": 1.0}, True),
-        ({"expected": [], "hit": None, "negative_pass": 0.0}, False),
-        ({"expected": [], "hit": None}, None),
-        ({"reasoning_score": 70.0}, True),
-        ({"reasoning_score": 69.0}, False),
-        ({"trials": 4, "passes": 3, "hit": 0.75}, True),
-        ({"trials": 4, "passes": 2, "hit": 0.5}, False),
-        ({"trials": 3, "passes": 2, "hit": 0.7}, True),
-        ({"trials": 2, "passes": 2, "hit": 1.0}, None),
-        ({"trials": 0, "passes": 0}, None),
-    ],
-)
+@pytest.mark.parametrize(("columns", "due"), data("api.json")["a_row_passes_as_its_scores_say"])
 def test_a_row_passes_as_its_scores_say(tmp_path: Path, columns: dict[str, Any], due: bool | None) -> None:
     rows, settings = [{**row, **columns, "passed": due} for row in saved()["rows"]], {"trials": "4"}
     side_of_file(write(tmp_path, saved(rows=rows, settings=settings)))

@@ -16,6 +16,7 @@ from evaltrack.cli import _run
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, UsageError
 from evaltrack.golden.corpus import read_corpus
 from tests.conftest import Serve
+from tests.files import data
 from tests.in_process import same_signals
 from tests.openai_behaviours import Behaviour, Reply, Usage, failure, quota, script
 from tests.openai_requests import Json, text_of
@@ -126,7 +127,6 @@ def test_what_does_not_hold_is_asked_for_once_more(tmp_path: Path, pages: Path, 
 
 
 ELSEWHERE = "and what travellers on it should know"
-NINE = "one two three four five six seven eight nine"
 
 
 @pytest.mark.parametrize(
@@ -158,15 +158,7 @@ def test_what_never_holds_is_left_out_and_counted(
 
 
 @pytest.mark.parametrize(
-    ("question", "missing", "reason"),
-    [
-        ("Is there Wi-Fi on night trains?", "Wi-Fi", ""),
-        ("May my dogs come?", "dogs", "is in the documentation"),
-        ("May my cat ride by Rail?", "rail", "is in the documentation"),
-        ("May my cat come?", "hamster", "is not in the question"),
-        ("May my cat come?", "...", "has 0 words"),
-        (f"{NINE}?", NINE, "has 9 words"),
-    ],
+    ("question", "missing", "reason"), data("api.json")["a_near_miss_asks_for_what_stands_nowhere"]
 )
 def test_a_near_miss_asks_for_what_stands_nowhere(
     tmp_path: Path, pages: Path, serve: Serve, question: str, missing: str, reason: str
@@ -193,10 +185,7 @@ def test_documents_are_data(tmp_path: Path, pages: Path, serve: Serve) -> None:
 
 @pytest.mark.parametrize(
     ("is_interrupted", "code", "said"),
-    [
-        (True, EXIT_INTERRUPTED, "the valid proposals are in"),
-        (False, EXIT_INCONCLUSIVE, "quota"),
-    ],
+    [(True, EXIT_INTERRUPTED, "the valid proposals are in"), (False, EXIT_INCONCLUSIVE, "quota")],
 )
 def test_ctrl_c_and_the_end_of_a_quota_keep_what_is_done(
     tmp_path: Path,

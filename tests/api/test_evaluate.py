@@ -94,25 +94,6 @@ def test_each_question_has_a_trace_that_pairs_by_its_text(store_uri: str, tmp_pa
     assert assessed["expected_chunks"] == ["b", "c"]
 
 
-def test_a_failed_question_is_a_row_and_in_no_mean(store_uri: str, tmp_path: Path) -> None:
-    async def fails_on_the_second(question: str, k: int) -> list[str]:
-        await asyncio.sleep(0)
-        if question == "second?":
-            raise ConnectionError("no route")
-        return ["a"]
-
-    result = run_eval(golden(tmp_path), target=fails_on_the_second, tracking_uri=store_uri)
-
-    assert result.status == "FINISHED"
-    assert (result.metrics["recall_at_k"], result.counts["recall_at_k"]) == (1, 1)
-    assert result.totals["num_errors"] == 1
-    assert result.coverage == pytest.approx(2 / 3)
-    failed = result.rows[1]
-    assert failed["error"] == "target_error: ConnectionError: no route"
-    assert failed["passed"] is None
-    assert failed["recall_at_k"] is None
-
-
 def test_a_run_in_which_nothing_was_measured_is_failed(store_uri: str, tmp_path: Path) -> None:
     def down(question: str) -> str:
         raise ConnectionError

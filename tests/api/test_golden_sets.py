@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +8,11 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.api.golden_sets import anchor_golden, lint_golden
-from evaltrack.api.import_golden import import_golden
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.findings import RULES, Library
-from evaltrack.golden.lint_expectations import check_expectations
-from evaltrack.golden.lint_questions import check_questions
-from evaltrack.golden.reader import NumberedQuestion, open_golden
-from evaltrack.records import Question
+from evaltrack.golden.findings import RULES
 from tests.conftest import REPO, few_questions
 from tests.files import put
-from tests.metrics.test_collections import DATA, with_data
 
 OFF = ("thin-domain", "too-small", "no-corpus")
 
@@ -100,35 +91,6 @@ def test_codes_are_ignored_by_their_names(tmp_path: Path) -> None:
     for code, cure in {"repeatd-id": "did you mean `repeated-id`", "bad-line": "there are ambiguous-source"}.items():
         with pytest.raises(UsageError, match=f"no such code to ignore; {cure}"):
             lint_golden(path, ignore=[code])
-
-
-def checked_sets(folder: Path) -> Iterator[tuple[list[Chunk], list[Question]]]:
-    """Public sets with their corpora: software documentation, and three collections of abstracts."""
-    docs, fields = DATA / "anthropic_docs", {"expected_chunks": "correct_chunks", "expected_answer": "correct_answer"}
-    made = import_golden(docs / "golden.json", folder / "docs.jsonl", fields=fields)
-    chunks = json.loads((docs / "corpus.json").read_text())
-    named = [(each["chunk_link"], each["chunk_heading"], each["chunk_heading"], each["text"]) for each in chunks]
-    yield [Chunk(key, title, heading, "", text) for key, title, heading, text in named], list(open_golden(made.path))
-    for collection in sorted((DATA / "collections").iterdir()):
-        made = import_golden(
-            [collection / "queries.jsonl", collection / "qrels.trec"], folder / collection.name / "docs.jsonl"
-        )
-        with gzip.open(collection / "corpus.jsonl.gz", "rt") as file:
-            documents = [json.loads(line) for line in file]
-        chunks = [Chunk(each["_id"], each.get("title") or each["_id"], "", "", each["text"]) for each in documents]
-        yield chunks, [question for question in open_golden(made.path) if question.expected]
-
-
-@with_data
-def test_public_sets_raise_no_false_alarm(tmp_path: Path) -> None:
-    number = 0
-    for chunks, asked in checked_sets(tmp_path):
-        entries = [NumberedQuestion("set", place, place + 1, question) for place, question in enumerate(asked)]
-        library = Library("docs", tuple(chunks), frozenset({"docs"}))
-        assert list(check_questions(entries)) == []
-        assert list(check_expectations(entries, library)) == []
-        number += len(entries)
-    assert number == 453
 
 
 CHUNKINGS = ("heading", "words:200", "words:500:100")

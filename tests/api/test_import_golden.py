@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +44,7 @@ def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
     assert there.read_text() == "precious\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    data("api.json")["what_is_refused"],
-)
+@pytest.mark.parametrize(("options", "message"), data("api.json")["what_is_refused"])
 def test_what_is_refused(
     table: Path, tmp_path: Path, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,39 +76,6 @@ def test_collections_evaluate_at_once(store_uri: str, tmp_path: Path, collection
     )
     recalls = [float(line["recall_5"]) for line in published]
     assert result.data["recall_at_k"] == pytest.approx(sum(recalls) / questions, abs=1e-6)
-
-
-@with_data
-def test_documentation_questions_evaluate_at_once(store_uri: str, tmp_path: Path) -> None:
-    """Columns of other names; recall and MRR are those that were published, at k 3, and precision with k below it."""
-    folder = DATA / "anthropic_docs"
-    made = import_golden(
-        folder / "golden.json",
-        tmp_path / "docs.jsonl",
-        fields={"expected_chunks": "correct_chunks", "expected_answer": "correct_answer"},
-    )
-    assert (made.form, made.questions, made.notes) == ("table", 100, ())
-    corpus = [chunk["chunk_link"] for chunk in json.loads((folder / "corpus.json").read_text())]
-    published = list(csv.DictReader((folder / "level_one_detailed.csv").read_text().splitlines()))
-    short = 0.0
-    with (tmp_path / "level_one.jsonl").open("w") as file:
-        for question, line in zip(open_golden(made.path), published, strict=True):
-            relevant = question.expected_chunks or ()
-            precision, recall, rr = (float(line[f"retrieval_{name}"]) for name in ("precision", "recall", "mrr"))
-            correct = round(recall * len(relevant))
-            returned = round(correct / precision) if correct else 3
-            others = [link for link in corpus if link not in relevant]
-            first = round(1 / rr) if correct else 4
-            ranked = [*others[: first - 1], *relevant[:correct], *others[first - 1 :]][:returned]
-            short += precision - correct / 3
-            file.write(json.dumps({"id": question.id, "sources": ranked}) + "\n")
-    target = f"recorded:{tmp_path / 'level_one.jsonl'}"
-    result = run_eval(made.path, k=3, target=target, traces="off", tracking_uri=store_uri)
-    means = json.loads((folder / "level_one.json").read_text())
-    assert result.data["recall_at_k"] == pytest.approx(means["average_recall"], abs=1e-9)
-    assert result.data["mrr"] == pytest.approx(means["average_mrr"], abs=1e-9)
-    assert result.data["precision_at_k"] == pytest.approx(means["average_precision"] - short / 100, abs=1e-9)
-    assert short / 100 < 0.012  # three questions had fewer than k sources
 
 
 @with_data

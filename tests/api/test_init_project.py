@@ -108,17 +108,7 @@ def test_settings_that_no_longer_count_are_named(project: Path) -> None:
     assert init_project(project).notes[-1] == ("evaltrack.toml replaces [tool.evaltrack] of pyproject.toml from now on")
 
 
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ({"corpus": "nowhere"}, "no such directory"),
-        ({"corpus": "docs\n"}, "`corpus=` holds characters that cannot be printed"),
-        ({"corpus": "a?b"}, "rename the folder"),
-        ({"golden": "nowhere.jsonl"}, "no such file"),
-        ({"golden": "set.jsonl"}, "name one with -t"),
-        ({"golden": "set.jsonl", "target": OWN_FUNCTION}, "name it with `corpus=`"),
-    ],
-)
+@pytest.mark.parametrize(("choices", "message"), data("api.json")["a_wrong_choice_writes_nothing"])
 def test_a_wrong_choice_writes_nothing(tmp_path: Path, choices: dict[str, str], message: str) -> None:
     (tmp_path / "set.jsonl").write_text('{"id": 1, "question": "Q?", "expected_chunks": ["a"]}\n')
     with pytest.raises(UsageError, match=message):
@@ -145,10 +135,7 @@ def test_a_ci_is_told_of_a_target_that_it_does_not_reach(project: Path, host: st
     assert not [note for note in init_project(project, ci="jenkins", force=True).notes if "cannot reach" in note]
 
 
-@pytest.mark.parametrize(
-    ("noted", "package", "action"),
-    data("api.json")["the_ci_installs_what_is_installed_here"],
-)
+@pytest.mark.parametrize(("noted", "package", "action"), data("api.json")["the_ci_installs_what_is_installed_here"])
 def test_the_ci_installs_what_is_installed_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: dict[str, object] | None, package: str, action: str
 ) -> None:

@@ -21,7 +21,7 @@ from evaltrack import (
     run_eval,
     score,
 )
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.errors import UsageError
 from evaltrack.report.comparison_words import reasons
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.run_json import run_json
@@ -200,44 +200,6 @@ def test_criteria(golden: Path, store_uri: str) -> None:
     assert "length &lt; 5" in report_html(result.run_id, tracking_uri=store_uri)  # read back from the store
     with pytest.raises(UsageError, match="no metric `mood`"):
         run(golden, store_uri, require="mood>0", scores=["token_f1"])
-
-
-def test_a_run_of_own_scores_alone(golden: Path, store_uri: str, tmp_path: Path) -> None:
-    path = tmp_path / "plain.jsonl"
-    path.write_text('{"id": "1", "question": "?", "expected_answer": "yes"}\n')
-
-    def answer(question: str) -> str:
-        return "Yes."
-
-    result = run(path, store_uri, answer, scores=["exact_match"])
-    assert (result.status, result.metrics["exact_match"]) == ("FINISHED", 1.0)
-    with pytest.raises(UsageError, match="so nothing could be measured"):
-        run(path, store_uri, answer, scores=[])
-
-
-def test_what_was_scored_is_not_scored_again(golden: Path, store_uri: str) -> None:
-    scored: list[str] = []
-    state = {"down": True}
-
-    def counted(question: Question, response: Response) -> float:
-        scored.append(question.id)
-        return float(question.id)
-
-    def target(question: Question, k: int) -> Response:
-        if question.id == "10" and state["down"]:
-            raise TrackingError("out of reach")
-        return good(question, k)
-
-    settings: dict[str, Any] = {"scores": [counted], "concurrency": 1}
-    with pytest.raises(TrackingError):
-        run(golden, store_uri, target, **settings)
-    state["down"] = False
-    before = list(scored)
-    result = run(golden, store_uri, target, **settings, resume="auto")
-    assert any("resumed: 10 of 10 stored rows kept" in note for note in result.notes)
-    assert sorted(scored, key=int) == [str(number) for number in range(NUMBER)]
-    assert before == [str(number) for number in range(10)]
-    assert result.metrics["counted"] == sum(range(NUMBER)) / NUMBER
 
 
 # latency and cost

@@ -143,14 +143,6 @@ def test_what_is_read_back_of_a_run_is_what_it_was(store_uri: str, tmp_path: Pat
     assert back.rows == made.rows
 
 
-def test_the_newest_run_is_taken_where_none_is_named(store_uri: str, runs: Kept) -> None:
-    runs.client.update_run(like(runs, status="FAILED"), status="FAILED")
-    assert "second: 3 questions of small" in written(tracking_uri=store_uri).words
-    runs.client.create_experiment("empty")
-    with pytest.raises(UsageError, match="no finished run"):
-        report_html(experiment="empty", tracking_uri=store_uri)
-
-
 @pytest.mark.parametrize(("traces", "traced"), [("all", {"007", "b", "c"}), ("failed", {"b"}), ("off", set())])
 def test_links_lead_to_traces_that_are_there(
     kept: Kept, store_uri: str, tmp_path: Path, traces: str, traced: set[str]
@@ -164,16 +156,6 @@ def test_links_lead_to_traces_that_are_there(
         links = {each["id"]: each["sides"][0]["trace"] for each in page.questions if "trace" in each["sides"][0]}
         assert links == ids
         assert page.data["traces"][0].startswith("http")
-
-
-def test_a_golden_set_with_a_quote_in_its_name_runs_and_reports(store_uri: str, tmp_path: Path) -> None:
-    path = golden(tmp_path).rename(tmp_path / "it's.jsonl")
-    runs = [run_eval(path, target=ask, tracking_uri=store_uri, traces="off") for ask in (good, worse)]
-    assert "3 questions of it's" in logged(store_uri, runs[1].run_id).words
-    assert written(tracking_uri=store_uri).words == written(runs[1].run_id, tracking_uri=store_uri).words
-    made = compare_runs(runs[1].run_id, runs[0].run_id, tracking_uri=store_uri)
-    assert made.verdict == "regression"
-    assert "this one last" not in logged(store_uri, runs[1].run_id, "comparison.html").words
 
 
 def test_a_resumed_run_has_the_page_of_its_end(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,16 +249,6 @@ def like(kept: Kept, summary: object = None, status: str = "FINISHED") -> str:
 def test_a_summary_that_is_none_is_told(kept: Kept, text: bytes) -> None:
     with pytest.raises(TrackingError, match="is damaged or of another version: "):
         report_html(like(kept, text), tracking_uri=kept.uri)
-
-
-def test_a_run_that_lacks_what_it_held_is_told(kept: Kept) -> None:
-    for name, summary in (
-        ("summary.json", None),
-        ("per_question.parquet", json.loads(artifact(kept.uri, kept.first.run_id, "summary.json"))),
-    ):
-        run_id = like(kept, summary)
-        with pytest.raises(TrackingError, match=f"{name} of run {run_id}"):
-            report_html(run_id, tracking_uri=kept.uri)
 
 
 def test_report_writes_a_page(here: Kept, capsys: pytest.CaptureFixture[str]) -> None:
@@ -403,16 +375,3 @@ def test_what_cannot_be_shown_is_an_error(sets: SetResults, tmp_path: Path) -> N
     client.update_run(sets.results[0].run_id, status="RUNNING")
     with pytest.raises(InconclusiveError, match="is still RUNNING"):
         write_reports([sets.run_id], tmp_path / "all.html")
-
-
-def test_sets_of_which_nothing_was_measured(store_uri: str, tmp_path: Path) -> None:
-    assert store_uri
-
-    def down(question: str) -> list[str]:
-        raise ValueError(question)
-
-    made = run_sets([write(tmp_path, name) for name in ("one", "two")], target=down, judge="none", traces="off")
-    overview, *_ = write_reports([made.run_id], tmp_path / "all.html")
-    words = " ".join(Page(overview.read_text(encoding="utf-8")).text.split())
-    assert "Nothing could be measured in 2 golden sets" in words
-    assert "one FAILED" in words

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
-import pytest
 
 from evaltrack import load_run, run_eval
 from evaltrack.api.run_artifacts import logged_metrics
@@ -30,22 +29,14 @@ def notes(folder: Path, uri: str, target: Any, **settings: Any) -> list[str]:
     return [note for note in made.notes if any(words in note for words in said)]
 
 
-@pytest.mark.parametrize("trials", [1, 2])
-def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path, trials: int) -> None:
+def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path) -> None:
     empty: dict[str, Any] = {"number 0?": {}, "number 1?": "", "number 2?": " \n", "number 3?": {"answer": ""}}
-    (note,) = notes(tmp_path, store_uri, lambda question: empty[question], trials=trials)
-    assert note.startswith(f"{4 * trials} of {4 * trials} responses {EMPTY}")
-
-
-def test_responses_with_content_need_no_note(store_uri: str, tmp_path: Path) -> None:
-    full: dict[str, Any] = {"number 0?": [], "number 1?": {"abstained": True}, "number 2?": {"sources": ["a"]}}
-    assert notes(tmp_path, store_uri, lambda question: full.get(question, [])) == []
+    (note,) = notes(tmp_path, store_uri, lambda question: empty[question], trials=2)
+    assert note.startswith(f"8 of 8 responses {EMPTY}")
 
 
 def test_empty_answers_are_counted_beside_responses_without_content(store_uri: str, tmp_path: Path) -> None:
     beside = {"answer": " ", "sources": ["a#1"]}
-    (note,) = notes(tmp_path, store_uri, lambda _: beside)
-    assert note.startswith("4 of 4 responses have an empty answer, which never passes where it is judged; leave")
     responses: dict[str, Any] = {"number 0?": {}, "number 1?": "", "number 2?": beside}
     empty, answers = notes(tmp_path, store_uri, lambda question: responses.get(question, ["a#1"]))
     assert empty.startswith(f"2 of 4 responses {EMPTY}")
@@ -63,11 +54,7 @@ def test_errors_of_trials_and_empty_answers_are_recorded(store_uri: str, tmp_pat
 
     made = run_eval(small_set(tmp_path), target=ask, trials=3, tracking_uri=store_uri, traces="off")
     totals = load_run(made.run_id, tracking_uri=store_uri).totals
-    assert {name: totals[name] for name in ("num_errors", "trial_errors", "empty_answers")} == {
-        "num_errors": 0,
-        "trial_errors": 1,
-        "empty_answers": 3,
-    }
+    assert [totals[name] for name in ("num_errors", "trial_errors", "empty_answers")] == [0, 1, 3]
 
 
 def test_retrieval_that_could_not_be_measured_is_noted(store_uri: str, tmp_path: Path) -> None:

@@ -12,14 +12,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from evaltrack import compare_runs, run_eval, run_sweep, set_baseline
-from evaltrack.api.report_html import write_reports
 from evaltrack.api.run_several import check_sweep, run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.result import SetResults
-from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas import made_schemas
-from evaltrack.report.sets import sets_json
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG
 from evaltrack.tracking.reader import named_evaluations
 from evaltrack.tracking.store import connect
@@ -215,22 +212,6 @@ def test_one_table_and_the_worst_exit_code(
     assert _run([*words, "--require", "mrr>0.5"]) == 1
 
 
-def test_json_holds_each_run_as_it_is_alone(
-    store_uri: str, paths: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _run(["run", *map(str, paths[:2]), "--traces", "off", "--output", "json"]) == 0
-    made = json.loads(capsys.readouterr().out)
-    assert list(made) == ["sets"]
-    assert [each["signature"]["golden"] for each in made["sets"]] == ["one", "two"]
-    assert [len(each["rows"]) for each in made["sets"]] == [3, 3]
-    sets = run_sets(paths[:2], target=target, traces="off")
-    alone = ["".join(run_json(result)) for result in sets.results]
-    assert "".join(sets_json(sets)) == '{"sets": [\n' + ",\n".join(alone) + "]}\n"
-    assert _run(["run", str(paths[0]), "--traces", "off", "--output", "json"]) == 0
-    printed = capsys.readouterr().out
-    assert json.loads(printed)["schema"] == "evaltrack.run/1"
-
-
 @pytest.mark.parametrize(("options", "message"), data("api.json")["options_of_one_set_are_refused"])
 def test_options_of_one_set_are_refused(
     store_uri: str, paths: list[Path], capsys: pytest.CaptureFixture[str], options: list[str], message: str
@@ -330,14 +311,6 @@ def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
     assert made["groups"][0]["configurations"][1]["metrics"]["recall_at_k"]["delta"] == -0.625
 
 
-def test_a_child_is_the_run_that_stands_alone(golden: Path) -> None:
-    result = run_sweep(sweep(golden, k=2))
-    alone = mlflow.get_run(run_eval(golden, k=2, target=bad, judge="none", traces="off", concurrency=1).run_id).data
-    child = mlflow.get_run(result.results[1].run_id).data
-    assert {k: v for k, v in child.params.items() if not k.startswith("sweep.")} == alone.params
-    assert {k: v for k, v in child.metrics.items() if not k.startswith("sweep/")} == alone.metrics
-
-
 def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished runs are not made again, the one under way is gone on with, and no question is asked twice."""
     monkeypatch.setattr("tests.api.test_run_several.STOP_AT", "bad q4")
@@ -392,14 +365,6 @@ def test_a_configuration_that_fails_leaves_the_others(golden: Path, capsys: pyte
     assert (again.reused, CALLS["down q0"]) == (2, 1)
 
 
-def test_the_run_that_mlflow_opened_is_the_parent_of_a_sweep(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = mlflow.MlflowClient().create_run("0").info.run_id
-    monkeypatch.setenv("MLFLOW_RUN_ID", given)
-    assert run_sweep(sweep(golden, k=1)).run_id == given
-    with pytest.raises(UsageError, match="resume with: evaltrack sweep FILE --resume RUN"):
-        run_sweep(sweep(golden, k=1), resume=given)
-
-
 def test_nothing_is_run_where_anything_is_wrong(golden: Path) -> None:
     for fields, message in (
         ({"rank_by": "recal"}, "`rank_by=recal`: no metric"),
@@ -439,13 +404,3 @@ def test_the_command(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     file.write_text("golden: none.jsonl\nk: 0\n")
     assert _run(["sweep", str(file)]) == 2
     assert f"{file}: `k.0` is too small; write at least 1" in capsys.readouterr().err
-
-
-def test_a_report_compares_the_runs_of_a_sweep(golden: Path, tmp_path: Path) -> None:
-    result = run_sweep(sweep(golden, k=1))
-    for named in ([result.run_id], [each.run_id for each in result.results]):
-        page = Page(write_reports(named, tmp_path / "all.html")[0].read_text(encoding="utf-8"))
-        assert {tag for tag, _ in page.elements} <= TAGS
-        assert "11 of 16 questions passed in 2 runs" in page.words
-        assert "Runs of set, compared" in page.words
-        assert "2 bad 0.375 n 8 -0.625 [" in page.words

@@ -9,7 +9,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import Comparison, RunResult, compare_runs, run_eval, set_baseline
+from evaltrack import Comparison, RunResult, compare_runs, run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison_files import comparison_junit
@@ -161,13 +161,3 @@ def test_a_part_is_compared_with_the_whole_on_its_questions(store_uri: str, tmp_
     worse = compared(before, evaluated(tmp_path, Target(9), filter="domain=air"))
     assert (worse.verdict, [flip.id for flip in worse.flips]) == ("regression", ["9"])
     assert comparison_text(worse).startswith("Regression in a selection of 4 of 12 questions")
-
-
-def test_a_baseline_of_a_part_warns(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    part = evaluated(tmp_path, Target(), sample=5)
-    assert _run(["baseline", "set", part.run_id]) == 0
-    warning = f"Warning: run {part.run_id} evaluated 5 of 12 questions (sample 5, seed 0): runs are compared on these"
-    assert warning in capsys.readouterr().err
-    said: list[str] = []
-    set_baseline(evaluated(tmp_path, Target()).run_id, say=said.append)
-    assert said == []

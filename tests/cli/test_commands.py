@@ -19,6 +19,7 @@ from evaltrack import __version__
 from evaltrack.cli import COMMANDS, _run, cli, main
 from evaltrack.cli.output import TEXT_ESCAPES
 from evaltrack.errors import Guide
+from tests import judging
 from tests.api.test_evaluate import golden
 from tests.conftest import evaltrack, few_questions
 from tests.warm import WarmProcess
@@ -58,11 +59,9 @@ def test_the_result_goes_to_stdout_and_nothing_else_does(store_uri: str, folder:
     assert printed["rows"][1]["unmeasured"]["recall_at_k"] == "the question is a negative"
     assert "asked" in ended.stderr
     table = evaltrack(*words[:-2], "-k", "3", cwd=folder, env={"MLFLOW_TRACKING_URI": store_uri})
-    assert (table.returncode, "Recall@3" in table.stdout, "to see it: evaltrack ui\n" in table.stdout) == (
-        0,
-        True,
-        True,
-    )
+    assert table.returncode == 0
+    assert "Recall@3" in table.stdout
+    assert "to see it: evaltrack ui\n" in table.stdout
     assert "\x1b" not in table.stdout + table.stderr
 
 
@@ -81,11 +80,7 @@ def test_the_result_goes_to_stdout_and_nothing_else_does(store_uri: str, folder:
             ],
         ),
         ("two.jsonl -t recorded:one.answers", 0, ["1 of 2 questions ended in errors and is not counted in the means"]),
-        (
-            "two.jsonl -t recorded:one.answers --min-coverage 0.9",
-            3,
-            ["coverage 0.500 is below --min-coverage 0.9"],
-        ),
+        ("two.jsonl -t recorded:one.answers --min-coverage 0.9", 3, ["coverage 0.500 is below --min-coverage 0.9"]),
     ],
 )
 def test_exit_codes_of_a_run(store_uri: str, folder: Path, words: str, code: int, said: list[str]) -> None:
@@ -190,15 +185,6 @@ def test_doctor_tells_whether_mlflow_can_be_written_to_and_of_a_package_of_the_s
     assert "does not answer" in capsys.readouterr().out
 
 
-def code(*arguments: str | Path) -> int:
-    """The exit code of the command line."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(map(str, arguments)))
-    found = ended.value.code
-    assert isinstance(found, int)
-    return found
-
-
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
@@ -207,13 +193,13 @@ def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
     path = golden(tmp_path, [{"id": word, "question": f"{word}?", "expected_chunks": ["a"], "domain": word}])
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
-    assert code("run", path, "-t", "python:tests.small_targets:worse", "--output", "json") == 0
+    assert judging.cli("run", path, "-t", "python:tests.small_targets:worse", "--output", "json") == 0
     printed = json.loads(written.getvalue().decode(encoding))
     assert printed["rows"][0]["id"] == word
 
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
-    assert code("run", path, "-t", "python:tests.small_targets:nothing") == 0
+    assert judging.cli("run", path, "-t", "python:tests.small_targets:nothing") == 0
     assert "?????? ?" in written.getvalue().decode(encoding)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaltrack.records.json_text import FAULTS, InvalidJsonError, no_repeats, parsed, spread_kind
+from tests.files import data
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 1}', '[{"b": {"a": 1, "\\u0061": 2}}]', '{"a" :[], "a":{}}'])
@@ -29,20 +30,7 @@ def test_of_several_lines_the_line_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "kind"),
-    [
-        ("{", '"id": 1,', "an object"),
-        ('{"id": 1,', '"answer": "a"}', "an object"),
-        ("[", "{", "an array"),
-        ('[{"id": 1},', '{"id": 2}]', "an array"),
-        ('{"id": 1,', '{"id": 2}', ""),
-        ('{"id": 1', "", ""),
-        ('{"id": "1', '2"}', ""),
-        ('{"id": 1}', '{"id": 2}', ""),
-        ('{"id": 1},', '{"id": 2}', ""),
-        ("[1]", "[2]", ""),
-        ("nope", "{", ""),
-    ],
+    ("first", "second", "kind"), data("records.json")["a_value_over_several_lines_is_told_from_a_line_that_is_cut_off"]
 )
 def test_a_value_over_several_lines_is_told_from_a_line_that_is_cut_off(first: str, second: str, kind: str) -> None:
     assert spread_kind(first.encode(), second.encode()) == kind

@@ -8,43 +8,18 @@ from hypothesis import strategies as st
 
 from evaltrack.records import Passage
 from evaltrack.records.question import SourceText, title_key
+from tests.files import data
 
 QUOTE = "Stays of up to 90 days in any 180-day period need no visa."
 WORDS = QUOTE.split()
 
 
-@pytest.mark.parametrize(
-    ("text", "held"),
-    [
-        (QUOTE, True),
-        (f"# Visa\n\n{QUOTE} Longer stays do.", True),
-        ("STAYS of\n\n  up to **90 days** in any [180-day](https://x.example/90) period need no visa", True),
-        (
-            "Stays of up to \N{FULLWIDTH DIGIT NINE}\N{FULLWIDTH DIGIT ZERO} days in any 180-day period need no visa.",
-            True,
-        ),
-        ("Stays of up to 30 days in any 180-day period need no visa.", False),
-        ("Stays of up to 90 days need no visa.", False),
-        ("", False),
-        ("A text of its own.", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "held"), data("records.json")["words_are_compared_in_their_order"])
 def test_words_are_compared_in_their_order(text: str, held: bool) -> None:
     assert SourceText(text).holds(Passage(quote=QUOTE)) is held
 
 
-@pytest.mark.parametrize(
-    ("text", "held"),
-    [
-        ("It is so. " + " ".join(WORDS[:7]), True),
-        ("It is so. " + " ".join(WORDS[:6]), False),
-        (" ".join(WORDS[6:]) + " And so on.", True),
-        (" ".join(WORDS[8:]) + " And so on.", False),
-        (" ".join(WORDS[2:9]), True),
-        (" ".join(WORDS[4:8]), False),
-        (" ".join(WORDS[:9]) + " and something else.", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "held"), data("records.json")["a_border_may_cut_the_quotation"])
 def test_a_border_may_cut_the_quotation(text: str, held: bool) -> None:
     """What is left of it must be at least half of its 13 words, and reach to the border that cuts it."""
     assert SourceText(text).holds(Passage(quote=QUOTE)) is held
@@ -82,32 +57,6 @@ def test_of_two_pieces_one_holds_it(before: list[str], quote: list[str], after: 
     assert not SourceText(" ".join([*before, *after])).holds(passage)
 
 
-repeatable = settings(deadline=None, derandomize=True)
-
-
-@pytest.mark.parametrize(
-    ("title", "key"),
-    [
-        ("Paris", "paris"),
-        ("World_War_II", "world war ii"),
-        ("  Paris \n", "paris"),
-        ("_Paris_", "paris"),
-        ("STRASSE", "strasse"),
-        ("Straße", "strasse"),
-        ("Caf\N{LATIN SMALL LETTER E WITH ACUTE}", "caf\N{LATIN SMALL LETTER E WITH ACUTE}"),
-        ("CAFE\N{COMBINING ACUTE ACCENT}", "caf\N{LATIN SMALL LETTER E WITH ACUTE}"),
-        ("\N{LATIN SMALL LETTER J WITH CARON}", "\N{LATIN SMALL LETTER J WITH CARON}"),
-        ("\N{ANGSTROM SIGN}", "\N{LATIN SMALL LETTER A WITH RING ABOVE}"),
-        ("two  words", "two  words"),
-        ("C#: a/b", "c#: a/b"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("title", "key"), data("records.json")["titles_compare_in_one_form"])
 def test_titles_compare_in_one_form(title: str, key: str) -> None:
     assert title_key(title) == key
-
-
-@repeatable
-@given(st.text())
-def test_the_key_of_a_key_is_itself(title: str) -> None:
-    assert title_key(title_key(title)) == title_key(title)

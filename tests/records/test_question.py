@@ -30,12 +30,7 @@ def test_questions_without_history_keep_their_digests() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"history": TURNS},
-        {"history": TURNS[:1]},
-        {"history": [TURNS[0] | {"role": "system"}]},
-    ],
+    "fields", [{"history": TURNS}, {"history": TURNS[:1]}, {"history": [TURNS[0] | {"role": "system"}]}]
 )
 def test_each_history_is_another_question(fields: dict[str, Any]) -> None:
     assert question().digest != question(**fields).digest

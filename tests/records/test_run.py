@@ -7,25 +7,12 @@ from typing import Any
 import pytest
 
 from evaltrack.records.run import LONGEST_SYSTEM, System, why_another_system
+from tests.files import data
 
 SYSTEM = System(commit="1", corpus="3 pages", settings={"top_k": "5"}, files={"rag.py": "a", "late.py": "b"})
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({}, None),
-        ({"files": {"rag.py": "a"}}, None),
-        ({"files": {"rag.py": "a", "late.py": "b", "later.py": "c"}}, None),
-        ({"files": {"rag.py": "x", "late.py": "b"}, "commit": "2"}, "`rag.py` was changed"),
-        ({"files": {"rag.py": "x", "late.py": "x"}}, "`rag.py`, `late.py` were changed"),
-        ({"corpus": "4 pages"}, "the corpus was changed"),
-        ({"settings": {"top_k": "3"}}, "the setting `top_k` differs"),
-        ({"settings": {"top_k": "5", "floor": "1"}}, "the setting `floor` differs"),
-        ({"commit": "2", "changes": "x"}, "the commit differs"),
-        ({"changes": "x"}, "the work tree has changes since"),
-    ],
-)
+@pytest.mark.parametrize(("change", "why"), data("records.json")["why_it_is_another"])
 def test_why_it_is_another(change: dict[str, Any], why: str | None) -> None:
     assert why_another_system(SYSTEM, SYSTEM.model_copy(update=change)) == why
 

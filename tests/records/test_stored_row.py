@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evaltrack.compare.differences import in_order
 from evaltrack.judges.answer import AnswerJudge
 from evaltrack.judges.client import LLM
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Observed, Question, Response, Row, Source, ToolCall, Usage, Verdict
+from evaltrack.records import Question, Response, Row, Source, ToolCall, Usage, Verdict
 from evaltrack.records.stored_row import (
     NUM_EXPECTED,
     PRINTS,
@@ -28,7 +25,7 @@ from evaltrack.records.stored_row import (
 )
 from evaltrack.tracking.rows import TableWriter, columns_of, stored_rows
 from tests import compared
-from tests.compared import flatten
+from tests.files import data
 from tests.judging import lines, observed
 
 K = 3
@@ -50,19 +47,7 @@ def question(**fields: Any) -> Question:
     return Question.model_validate({"id": "7", "question": "May I?", "domain": "travel", **fields})
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"expected_chunks": ()},
-        {"expected_sources": ()},
-        {"expected_chunks": ("a", "b")},
-        {"expected_sources": ("Visa", "Fees")},
-        {"expected_chunks": ("a",), "expected_sources": ("Visa",)},
-        {"history": [{"role": "user", "content": "Là?"}, {"role": "tool", "content": "{}"}]},
-        {"expected_answer": "90 days.", "difficulty": "hard", "category": "stay", "expected_chunks": ("a",)},
-    ],
-)
+@pytest.mark.parametrize("fields", data("records.json")["a_question_comes_back_as_a_judge_sees_it"])
 def test_a_question_comes_back_as_a_judge_sees_it(fields: dict[str, Any], tmp_path: Path) -> None:
     """What is expected by chunk or by title, a negative as a negative; what a judge does not see is left out."""
     asked = question(**fields)
@@ -117,38 +102,6 @@ def test_verdicts_come_back_whole(tmp_path: Path) -> None:
     assert stored(row(question()), tmp_path).verdicts == ()
 
 
-text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    answer=st.none() | text,
-    quotes=st.lists(text, max_size=3),
-    confidence=st.none() | st.floats(0, 100),
-    grade=st.floats(0, 10),
-)
-def test_no_text_and_no_number_is_changed(
-    answer: str | None, quotes: list[str], confidence: float | None, grade: float
-) -> None:
-    dimensions = dict.fromkeys(lines("strong.verdicts.jsonl")[0]["dimensions"], grade)
-    seen = Observed.model_validate(
-        {
-            "dimensions": dimensions,
-            "hypotheses": len(quotes),
-            "shifts": 0,
-            "crux_treatment": "none",
-            "uncertainty_treatment": "none",
-            "confidence": confidence,
-            "mode": "explore",
-            "quotes": {"hypotheses": quotes},
-        }
-    )
-    verdict = Verdict(judge="j", reasoning="".join(quotes), observed=seen)
-    flat = StoredRow.of(json.loads(json.dumps(flatten(row(question(), Response(answer=answer), verdict), K))))
-    assert flat.verdicts == (verdict,)
-    assert response_of(flat).answer == answer
-
-
 def test_columns_of_a_newer_version_are_left_alone() -> None:
     source, verdict = {"chunk_id": "a", "language": "fr"}, {"judge": "j", "reasoning": "so", "mood": "good"}
     flat = StoredRow.of({"id": "1", "sources": [source], "verdicts": [verdict]})
@@ -171,14 +124,6 @@ def test_what_became_of_a_question(columns: dict[str, Any], outcome: str) -> Non
     assert flat.outcome == outcome
     assert flat.judge_failed == ("judge_error: x" in columns.values())
     assert flat.target_failed == ("target_error: x" in columns.values())
-
-
-@pytest.mark.parametrize(
-    ("columns", "declined"),
-    [({}, False), ({"sources": []}, True), ({"abstained": True}, True), ({"sources": [{"chunk_id": "a"}]}, False)],
-)
-def test_who_declined(columns: dict[str, Any], declined: bool) -> None:
-    assert StoredRow.of({"id": "1", **columns}).declined == declined
 
 
 @pytest.mark.parametrize("by_title", [True, False])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from evaltrack.errors import UsageError
 from evaltrack.system.processes import can_limit, end_group, kill_group, own_group, quoted, split_command
 from evaltrack.targets.python import open_python
+from tests.files import data
 
 PARENT = """
 import subprocess, sys, time
@@ -107,14 +108,7 @@ def test_what_is_quoted_is_split_again(words: list[str]) -> None:
     assert split_command(line) == shlex.split(line) == words
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        (r"C:\tools\ask.exe {question} --k {k}", [r"C:\tools\ask.exe", "{question}", "--k", "{k}"]),
-        (r'"C:\Program Files\ask.exe" "{question}"', [r"C:\Program Files\ask.exe", "{question}"]),
-        (r"python app\ask.py --out=D:\x\ '{id}'", ["python", r"app\ask.py", "--out=D:\\x\\", "{id}"]),
-    ],
-)
+@pytest.mark.parametrize(("line", "words"), data("system.json")["a_backslash_of_windows_is_one"])
 def test_a_backslash_of_windows_is_one(line: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sep", "\\")
     assert split_command(line) == words
@@ -149,27 +143,3 @@ def test_windows_has_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not can_limit()
     with pytest.raises(UsageError, match="memory cannot be bounded on this system"):
         open_python("app:ask", {"memory": "1GB"})
-
-
-CODE = """
-import sys
-from pathlib import Path
-from evaltrack.system.processes import release_free_memory
-
-def resident():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 >> 20
-
-release_free_memory()
-texts = [bytearray(50_000) for _ in range(2_000)]
-last = bytearray(1_000)
-full = resident()
-del texts
-release_free_memory()
-print(full - resident())
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only there does the C library hold what was freed")
-def test_what_was_freed_is_given_back() -> None:
-    made = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
-    assert int(made.stdout) > 80

@@ -148,33 +148,6 @@ def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs
     assert tags["evaltrack.compare.verdict"] == "regression"
 
 
-@pytest.mark.parametrize(
-    ("candidate", "baseline", "options", "code", "said"),
-    [
-        ("same", "baseline", (), 0, ""),
-        ("worse", "baseline", (), 1, "is no longer returned"),
-        ("worse", "baseline", ("--max-drop", "nonsense=5%"), 2, "nonsense"),
-        ("broken", "baseline", (), 3, ""),
-        ("same", "three", (), 3, "the runs cannot be compared: the baseline's k is `3`, the candidate's is `5`"),
-    ],
-)
-def test_exit_codes_each_from_a_real_case(
-    store_uri: str,
-    runs: dict[str, RunResult],
-    tmp_path: Path,
-    candidate: str,
-    baseline: str,
-    options: Any,
-    code: int,
-    said: str,
-) -> None:
-    words = ("compare", runs[candidate].run_id, "--baseline-run", runs[baseline].run_id, *options)
-    ended = called(*words, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
-    assert ended.returncode == code
-    assert said in ended.stdout + ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
 def test_without_options_the_newest_run_is_held_against_the_baseline(
     store_uri: str, runs: dict[str, RunResult], tmp_path: Path
 ) -> None:

@@ -12,22 +12,11 @@ from mlflow import MlflowClient
 from evaltrack.errors import TrackingError
 from evaltrack.tracking import mlflow_private
 from evaltrack.tracking.store import connect
+from tests.files import data
 
 
 @pytest.mark.filterwarnings("ignore:starlette.middleware.wsgi")  # MLflow imports what starlette drops
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("mlflow.tracing.client", "TracingClient._get_artifact_repo_for_trace"),
-        ("mlflow.tracing.client", "TracingClient.log_spans"),
-        ("mlflow.store.tracking.abstract_store", "AbstractStore._load_dataset_records"),
-        ("mlflow.store.tracking.rest_store", "RestStore._get_server_version.cache_clear"),
-        ("mlflow.store.db.utils", "_initialize_tables"),
-        ("mlflow.tracing.trace_manager", "InMemoryTraceManager.get_instance"),
-        ("mlflow.server.fastapi_app", "create_fastapi_app"),
-        ("mlflow.environment_variables", "_MLFLOW_INTERNAL_GATEWAY_AUTH_TOKEN"),
-    ],
-)
+@pytest.mark.parametrize(("module", "name"), data("tracking.json")["the_installed_version_has_the_name"])
 def test_the_installed_version_has_the_name(module: str, name: str) -> None:
     assert attrgetter(name)(import_module(module))
 
@@ -54,7 +43,3 @@ def test_mlflow_makes_its_tables_itself_where_it_has_another_name_for_it(
 ) -> None:
     monkeypatch.delattr("mlflow.store.db.utils._initialize_tables")
     assert not mlflow_private.make_tables(f"sqlite:///{tmp_path}/new.db")
-
-
-def test_a_span_of_which_nothing_is_known_counts_as_one_with_children() -> None:
-    assert mlflow_private.has_child_spans("tr-unknown")

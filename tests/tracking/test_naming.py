@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from evaltrack import compare_runs, report_html, run_eval
-from evaltrack.cli import main
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.tracking.reader import LISTED, resolve_run
 from evaltrack.tracking.store import Store, connect
 from tests.api.test_evaluate import golden
+from tests.judging import cli
 from tests.small_targets import good, worse
 
 
@@ -75,23 +75,15 @@ def test_a_deleted_run_is_found_by_its_id_alone(store: Store) -> None:
         compare_runs(run_id, run_id, tracking_uri=store.uri)
 
 
-def code(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    found = ended.value.code
-    assert isinstance(found, int)
-    return found
-
-
 def test_every_command_takes_a_prefix_or_a_name(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = golden(tmp_path)
     was = run_eval(path, target=good, tracking_uri=store.uri, run_name="before", traces="off").run_id
     now = run_eval(path, target=worse, tracking_uri=store.uri, run_name="after", traces="off").run_id
-    assert code("compare", now[:10], "--baseline-run", "before", "--no-log") == 1
-    assert code("report", "after", was[:10], "-o", str(tmp_path / "page.html")) == 0
-    assert code("baseline", "set", "before") == 0
+    assert cli("compare", now[:10], "--baseline-run", "before", "--no-log") == 1
+    assert cli("report", "after", was[:10], "-o", str(tmp_path / "page.html")) == 0
+    assert cli("baseline", "set", "before") == 0
     assert f"run {was} is the baseline" in capsys.readouterr().out
     wrong = (
         ("compare", "nonsense"),
@@ -105,7 +97,7 @@ def test_every_command_takes_a_prefix_or_a_name(
         ("judge", "accept", "nonsense", "1"),
     )
     for arguments in wrong:
-        assert code(*arguments) == 2, arguments
+        assert cli(*arguments) == 2, arguments
         assert was in capsys.readouterr().err, arguments
 
 

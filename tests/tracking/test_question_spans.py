@@ -16,7 +16,7 @@ from mlflow.entities import Trace
 from evaltrack import report_html, run_eval
 from evaltrack.records import Question
 from evaltrack.records.response import TraceHome
-from evaltrack.tracking.question_spans import MOST_EMPTY, SpanHabit, question_span, write_spans
+from evaltrack.tracking.question_spans import SpanHabit, question_span, write_spans
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import forget_traces
 from tests.conftest import REPO
@@ -157,23 +157,3 @@ def test_what_writes_elsewhere_is_left_alone(store_uri: str, monkeypatch: pytest
     with question_span(home.model_copy(update={"store": store_uri}), question, SpanHabit()) as place:
         assert place is None
     write_spans()
-
-
-def test_a_function_that_makes_no_spans_is_called_without(store_uri: str) -> None:
-    """After a few calls no time is spent on spans that would be empty; one that made any always has them."""
-    home = TraceHome(run_id="r", experiment_id="0", store=store_uri, joins=True)
-    question = Question(id="1", question="Why?", domain="d")
-
-    def places(habit: SpanHabit, *, inner: bool) -> list[bool]:
-        made = []
-        for _ in range(MOST_EMPTY + 2):
-            with question_span(home, question, habit) as place:
-                made.append(place is not None)
-                if inner:
-                    mlflow.start_span("inner").__enter__().end()
-        return made
-
-    assert places(SpanHabit(), inner=False) == [True] * MOST_EMPTY + [False] * 2
-    habit = SpanHabit()
-    assert all(places(habit, inner=True))
-    assert all(places(habit, inner=False))

@@ -18,13 +18,7 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.records import (
-    Question,
-    Response,
-    Row,
-    Source,
-    ToolCall,
-)
+from evaltrack.records import Question, Response, Row, Source, ToolCall
 from evaltrack.records.stored_row import SOURCE_TEXT_LIMIT, TEXT_LIMIT
 from evaltrack.tracking.rows import (
     BATCH,
@@ -119,8 +113,7 @@ def test_ids_stay_strings(tmp_path: Path, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "sources"),
-    [(None, None), (Response(), None), (Response(sources=()), []), (Response(answer=""), None)],
+    ("response", "sources"), [(None, None), (Response(), None), (Response(sources=()), []), (Response(answer=""), None)]
 )
 def test_nothing_found_is_not_nothing_looked_for(
     tmp_path: Path, response: Response | None, sources: list[Any] | None
@@ -152,14 +145,6 @@ def test_empty_file(tmp_path: Path) -> None:
     assert write(path, []) == []
     assert count_rows(path) == 0
     assert pq.read_schema(path).names == [*COLUMNS, *(column.name for column in COMPARED)]
-
-
-def test_batches(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    write(path, map(row, range(2 * BATCH + 1)))
-    assert [pq.ParquetFile(path).metadata.row_group(number).num_rows for number in range(3)] == [BATCH, BATCH, 1]
-    assert count_rows(path) == 2 * BATCH + 1
-    assert [flat["position"] for flat in read_table(path)] == list(range(2 * BATCH + 1))
 
 
 @given(st.permutations([(place, trial) for place in range(4) for trial in (1, 2, 3)]))

@@ -9,7 +9,7 @@ from pathlib import Path
 import mlflow
 import pytest
 
-from evaltrack import RunResult, load_run, run_eval, write_golden
+from evaltrack import RunResult, run_eval, write_golden
 from evaltrack.api.run_several import run_sets
 from evaltrack.tracking.runs import PROGRESS_SECONDS, PROGRESS_TAG, ProgressTag
 from evaltrack.tracking.store import connect
@@ -75,15 +75,6 @@ def test_threads_evaluate_beside_each_other() -> None:
     assert len({result.run_id for result in results}) == 3
     assert [(result.status, len(result.rows)) for result in results] == [("FINISHED", 2)] * 3
     assert {parent_of(result.run_id) for result in results} == {None}
-
-
-def test_a_run_of_before_is_loaded() -> None:
-    result = evaluated(run_name="mine")
-    for name in (result.run_id, result.run_id[:12], "mine"):
-        loaded = load_run(name)
-        assert (loaded.run_id, loaded.metrics, loaded.counts) == (result.run_id, result.metrics, result.counts)
-        assert (loaded.rows, loaded.notes, loaded.signature) == (result.rows, result.notes, result.signature)
-    assert "1 of 2 questions passed" in (loaded._repr_html_() or "")
 
 
 def test_the_tag_is_written_now_and_then(store_uri: str) -> None:

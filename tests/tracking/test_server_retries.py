@@ -135,34 +135,29 @@ def undecodable(text: str) -> json.JSONDecodeError:
     return caught.value
 
 
+def from_database(message: str, *, ended: bool) -> MlflowException:
+    error = MlflowException(message)
+    error.__cause__ = DBAPIError("insert", {}, Exception(), connection_invalidated=ended)
+    return error
+
+
 @pytest.mark.parametrize(
-    "error",
+    ("error", "kind", "said"),
     [
-        MlflowException(NO_JSON.format("<!DOCTYPE html>\n<html>sign in</html>")),
-        MlflowException("failed with error code 403 != 200. Response body: '<html><body>no</body></html>'"),
-        undecodable("\n<html>sign in</html>"),
+        (MlflowException(NO_JSON.format("<!DOCTYPE html>\n<html>sign in</html>")), is_web_page, LOGIN),
+        (MlflowException("error code 403 != 200. Response body: '<html><body>no</body></html>'"), is_web_page, LOGIN),
+        (undecodable("\n<html>sign in</html>"), is_web_page, LOGIN),
+        (MlflowException(NO_JSON.format('{"run": {"info')), broke_off, None),
+        (undecodable('{"run": {"info'), broke_off, None),
+        (from_database("terminating connection", ended=True), broke_off, None),  # it may have done what was asked
+        (from_database("duplicate key", ended=False), None, "duplicate key"),
+        (MlflowException("Invalid value '<html>' for `name`"), None, "Invalid value '<html>' for `name`"),
+        (MlflowException("(1366, \"Incorrect string value: '\\xF0' for column `value`\")"), None, UNICODE),
     ],
 )
-def test_a_page_for_people_is_recognised(error: Exception) -> None:
-    assert is_web_page(error)
-    assert not broke_off(error)
-    assert reason(error) == LOGIN
-
-
-@pytest.mark.parametrize("error", [MlflowException(NO_JSON.format('{"run": {"info')), undecodable('{"run": {"info')])
-def test_half_a_reply_is_recognised(error: Exception) -> None:
-    assert broke_off(error)
-    assert not is_web_page(error)
-
-
-def test_a_connection_to_a_database_that_ended_is_recognised() -> None:
-    """As a half reply: what was asked may have been done. A database that refuses is none."""
-    ended = MlflowException("terminating connection")
-    ended.__cause__ = DBAPIError("insert", {}, Exception(), connection_invalidated=True)
-    assert broke_off(ended)
-    refused = MlflowException("duplicate key")
-    refused.__cause__ = DBAPIError("insert", {}, Exception())
-    assert (broke_off(refused), no_reply(refused)) == (False, False)
+def test_a_failed_reply_is_told_from_others(error: Exception, kind: object, said: str | None) -> None:
+    assert [each for each in (is_web_page, broke_off, no_reply) if each(error)] == [kind] * bool(kind)
+    assert said in (None, reason(error))
 
 
 def test_a_reply_is_understood_without_sqlalchemy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,26 +167,7 @@ def test_a_reply_is_understood_without_sqlalchemy(monkeypatch: pytest.MonkeyPatc
     assert (broke_off(refused), no_reply(refused)) == (False, False)
 
 
-def test_what_mlflow_says_is_no_page() -> None:
-    error = MlflowException("Invalid value '<html>' for parameter 'name'")
-    assert (is_web_page(error), broke_off(error)) == (False, False)
-    assert reason(error) == "Invalid value '<html>' for parameter 'name'"
-
-
-def test_a_database_that_lacks_characters_is_said_how_to_cure() -> None:
-    assert reason(MlflowException("(1366, \"Incorrect string value: '\\xF0' for column `value`\")")) == UNICODE
-
-
 def test_what_a_kind_of_artifact_store_raises_is_an_error_of_tracking() -> None:
     said = "logging x failed: the artifact store says: the bucket is gone"
     with pytest.raises(TrackingError, match=said), tracking_errors("logging x"), own_words():
         raise RuntimeError("the bucket is gone")
-
-
-@pytest.mark.parametrize(("text", "shown"), [("w" * 400, "w" * 400), ("w" * 500, "w" * 399 + "…")])
-def test_a_long_text_is_cut(text: str, shown: str) -> None:
-    with (
-        pytest.raises(TrackingError, match=f"MLflow: finding the run failed: {shown}$"),
-        tracking_errors("finding the run"),
-    ):
-        raise MlflowException(text)

@@ -16,12 +16,12 @@ from evaltrack import run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row
-from evaltrack.system.files import user_name
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.server_retries import reason
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
+from tests.files import data
 from tests.judging import cli, golden_set
 from tests.stores import trace_counts
 from tests.warm import WarmProcess
@@ -113,18 +113,7 @@ def test_a_store_that_refuses_a_param_leaves_no_running_run(store_uri: str) -> N
     assert run.info.status == "FAILED"
 
 
-@pytest.mark.parametrize(
-    ("uri", "shown"),
-    [
-        ("sqlite:///mlflow.db", "sqlite:///mlflow.db"),
-        ("https://me:secret@host:5000/x", "https://host:5000/x"),
-        ("postgresql://me:p@ss@host/db", "postgresql://host/db"),
-        ("postgresql://me:a/secret?x@host/db", "postgresql://host/db"),
-        ("postgresql://host/db?user=me&password=secret", "postgresql://host/db?user=***&password=***"),
-        ("postgresql://host/db?password=not#secret", "postgresql://host/db?password=***#***"),
-        ("https://host/x?secret", "https://host/x?***"),
-    ],
-)
+@pytest.mark.parametrize(("uri", "shown"), data("tracking.json")["passwords_are_shown_nowhere"])
 def test_passwords_are_shown_nowhere(uri: str, shown: str) -> None:
     assert shown_url(uri) == shown
     assert "secret" not in reason(ValueError(f"cannot reach {uri}\nmore"))
@@ -170,18 +159,7 @@ def test_a_store_of_which_only_some_tables_were_made_says_so(tmp_path: Path) -> 
         connect(f"sqlite:///{path}")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "resume abc",
-        "compare",
-        "compare set.jsonl",
-        "report -o x.html",
-        "report a b -o x.html",
-        "judge replay a",
-        "baseline show",
-    ],
-)
+@pytest.mark.parametrize("command", data("tracking.json")["a_store_that_is_not_there_is_not_made"])
 def test_a_store_that_is_not_there_is_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
@@ -195,14 +173,6 @@ def test_a_store_that_is_not_there_is_not_made(
 
 
 VARIABLES = ("LOGNAME", "USER", "LNAME", "USERNAME")
-
-
-def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container that is started with `--user 54321`."""
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(os, "getuid", lambda: 54321)
-    assert user_name() == "uid 54321"
 
 
 def test_a_run_says_who_made_it(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,10 +131,8 @@ def row_of(seen: tuple[Verdict, ...], rules: Rules, **fields: Any) -> StoredRow:
 def test_a_judged_answer_has_three() -> None:
     row = row_of(verdicts(0.0), Rules(3), expected_chunks=["a", "b"], expected_answer="Paris")
     assert feedback(row) == [("judge_score", 0.9), ("judge_score", 0.9), ("passed", "yes"), ("recall_at_k", 1.0)]
-    assert [each.source.source_id for each in assessments_of(row, "tr-1") if each.name == "judge_score"] == [
-        "one",
-        "two",
-    ]
+    sources = [each.source.source_id for each in assessments_of(row, "tr-1") if each.name == "judge_score"]
+    assert sources == ["one", "two"]
     expected = {each.name: each.value for each in assessments_of(row, "tr-1") if each.name.startswith("expected_")}
     assert expected == {"expected_chunks": ["a", "b"], "expected_answer": "Paris"}
 
