@@ -82,7 +82,7 @@ def add_fates(paired: Paired) -> None:
     paired.frame = frame.assign(
         fate=pd.Categorical.from_codes(codes, pd.Index(FATES)),
         lost=lost.to_numpy(dtype=bool),
-        **{name: frame[name].mask(blank) for name in ("passed_c", "pass_c") if name in frame and blank.any()},
+        **{name: frame[name].mask(blank) for name in ("passed_c", "pass_c") if name in frame},
     )
 
 

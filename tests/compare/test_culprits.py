@@ -36,6 +36,32 @@ def culprits(made: Comparison) -> list[tuple[str, str | None, int]]:
     return [(each.kind, each.page, len(each.ids)) for each in made.culprits]
 
 
+@pytest.mark.parametrize(
+    ("settings", "targets", "words"),
+    [
+        (("19 pages", "18 pages"), ("bm25:docs", "bm25:docs"), "; the corpus changed"),
+        (
+            ("19 pages", "18 pages"),
+            ("bm25:docs", "bm25:docs?chunk=90"),
+            "; the target's settings changed",
+        ),
+        (("19 pages", "19 pages"), ("bm25:docs", "bm25:docs"), ""),
+    ],
+)
+def test_a_lost_source_is_told_with_the_settings_that_may_be_related(
+    settings: tuple[str, str], targets: tuple[str, str], words: str
+) -> None:
+    given: list[Given] = [{}, {f"q{place}": found("other") for place in range(6)}]
+    both = [
+        (side(rows_of(TEN, rows), target=target), corpus)
+        for rows, target, corpus in zip(given, targets, settings, strict=True)
+    ]
+    sides = [replace(each, info=replace(each.info, settings={"corpus": corpus})) for each, corpus in both]
+    cause = say.cause(compare(*sides, Gate(), resamples=50))
+    assert cause.count("; ") == bool(words)
+    assert words in cause
+
+
 # Pages that rose
 
 
@@ -49,6 +75,16 @@ def test_a_new_page_above_the_expected_ones_is_named() -> None:
     assert say.cause(made) == f"Cause of {worse}: “promo” is new in the results"
     assert "an expected source is ranked lower, most often below “promo” (5); 2:" in say.summary(made)
     assert next_steps(made)[0] == ("“promo” is new in the results (5 questions): edit it, rank it lower, or remove it.")
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_page_that_rose_is_a_cause_only_of_more_than_half(others: int) -> None:
+    """`promo` was returned before too, below the others."""
+    was = {f"q{place}": found(f"q{place}!", "promo") for place in range(10)}
+    now = {f"q{place}": found("promo", f"q{place}!") for place in range(2)}
+    now |= {f"q{place}": found(f"more{place}", f"q{place}!", "promo") for place in range(8, 8 + others)}
+    kinds = [kind for kind, page, _ in culprits(compared(now, was)) if page == "promo.md"]
+    assert kinds == (["page_rose"] if others == 1 else [])
 
 
 def test_several_new_pages_are_named_together() -> None:
