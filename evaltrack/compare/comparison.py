@@ -186,9 +186,8 @@ class Comparison(ChangedQuestions):
 
     @property
     def aims(self) -> tuple[ComparedAim, ...]:
-        """Each aim of the rubric whose metric both sides measured."""
-        is_reasoning = self.candidate.signature.rubric == "reasoning"
-        return tuple(ComparedAim.of(each) for each in self.metrics if is_reasoning and each.name in RUBRIC_AIMS)
+        """Each aim of the rubric whose metric both sides measured; none if the rubric is another one."""
+        return tuple(ComparedAim.of(each) for each in self.metrics if each.name in RUBRIC_AIMS)
 
     @cached_property
     def culprits(self) -> list[Culprit]:

@@ -112,7 +112,7 @@ def _weight(name: str, was: str | None, now: str | None) -> int:
     """Return the place of the setting. The most important setting has the lowest."""
     plain = name.removeprefix(OWN_PARAM)
     if plain == MODEL or _is_prompt(plain):
-        return 0 if plain == MODEL else 1
+        return 0
     if name == TARGET and all((value or RECORDED).startswith(RECORDED) for value in (was, now)):
         return 9
     if name.startswith(OWN_PARAM):

@@ -117,3 +117,8 @@ def test_two_values_and_their_difference_agree_as_they_are_written(
     name: str, was: float, now: float, course: tuple[str, str, str], why: str
 ) -> None:
     assert metric_form(name).course(was, now) == tuple(course)
+
+
+def test_every_hint_has_a_bound_that_a_value_can_miss_and_meet() -> None:
+    bounds = {score.name: score.hint.good for score in SCORES if score.hint}
+    assert {name: bound for name, bound in bounds.items() if not 0 < bound < 1} == {}

@@ -359,3 +359,11 @@ def test_the_test_keeps_its_level_and_finds_what_is_large() -> None:
     steady = np.exp(0.1 * draws.standard_normal(60))
     assert swap_test(steady, 1.5 * steady, 0.95, resamples=1000) < 0.01
     assert swap_test(steady, steady, 0.95, resamples=200) == 1.0
+
+
+def test_very_many_distinct_values_around_zero_are_grouped_without_moving_the_interval() -> None:
+    values = np.sort(np.random.default_rng(3).normal(0, 1, 20_000))
+    low, high, method = bootstrap.bca(values, np.ones(len(values), int), 0.0, 2000, 1)
+    assert method == "bca-grouped"
+    half = 1.96 * values.std() / np.sqrt(len(values))
+    assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=half / 10)
