@@ -1,4 +1,4 @@
-"""Writes the HTML pages of one run or several, and reads the result of a run."""
+"""Writes the HTML page of a run, or an overview and a page per run; loads a finished run's result from MLflow."""
 
 from __future__ import annotations
 

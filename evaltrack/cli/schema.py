@@ -1,4 +1,4 @@
-"""Defines `evaltrack schema`, which prints JSON Schemas."""
+"""Defines `evaltrack schema`, which prints the JSON Schema of a file that evaltrack reads or writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the interrupted run to resume, or starts a new one."""
+"""Finds the interrupted run to resume, by the journals on this machine, or names a new journal; removes old ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the default time limit of model calls, and named retry policies.
+"""Defines the time limit of model calls, and retry policies for MLflow stores, the cache database and open files.
 
 Calls of a model are retried by `evaltrack.judges.client`, which makes all questions wait if a server asks for a pause.
 """

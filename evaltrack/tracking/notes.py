@@ -1,4 +1,4 @@
-"""Adds notes to a run that has ended: comparisons, accepted questions, and child runs."""
+"""Adds notes to a finished run and reads them: comparisons, failed questions that a person accepted, child runs."""
 
 from __future__ import annotations
 

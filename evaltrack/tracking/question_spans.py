@@ -1,4 +1,4 @@
-"""Wraps a call of the user's function in an MLflow span, so that its own spans join the question's trace.
+"""Opens an MLflow span around a call of a target's function, so that the spans it makes join the question's trace.
 
 Spans of `mlflow.autolog` and `@mlflow.trace` become part of the question's trace. The run completes it with scores.
 MLflow is not imported here: if the function has not imported it, there is nothing to record.
