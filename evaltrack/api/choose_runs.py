@@ -80,19 +80,19 @@ def _newest_candidate(store: Store, experiment: str | None, golden: str | None, 
     _check_newest(store, where, golden, candidate)
     if candidate is None:
         which = f" of golden set `{golden}`" if golden else ""
-        cure = "evaluate first: evaltrack run GOLDEN"
-        raise UsageError(f"no finished run{which}{place} to compare; {cure}", guide=Guide.BASELINE)
+        cure = "create one: evaltrack run GOLDEN"
+        raise UsageError(f"there is no finished run{which}{place}; {cure}", guide=Guide.BASELINE)
     return candidate
 
 
 def _check_baseline(candidate: Run, baseline: Run) -> None:
     """Refuse to compare a run with itself or with a failed run; the result would mean nothing."""
     if baseline.run_id == candidate.run_id:
-        cure = "evaluate again (evaltrack run), or name another run or another baseline (`baseline_run=`)"
+        cure = "run it again (evaltrack run), or name another run or another baseline (`baseline_run=`)"
         raise InconclusiveError(f"run {candidate.run_id} would be compared with itself; {cure}")
     if baseline.status == "FAILED":
         cure = "name another (`baseline_run=`), or set another (evaltrack baseline set RUN)"
-        raise InconclusiveError(f"the baseline, run {baseline.run_id} ({shown_text(baseline.name)}), is FAILED; {cure}")
+        raise InconclusiveError(f"the baseline, run {baseline.run_id} ({shown_text(baseline.name)}), failed; {cure}")
 
 
 def _check_newest(store: Store, experiment_id: str, golden: str | None, candidate: Run | None) -> None:
@@ -106,13 +106,13 @@ def _check_newest(store: Store, experiment_id: str, golden: str | None, candidat
         from evaltrack.evaluation.resume import was_killed  # with all that a run needs
 
         if was_killed(journal):
-            cure = f"resume it (evaltrack resume {run_id}), evaluate again, or name the run to compare"
+            cure = f"resume it (evaltrack resume {run_id}), run it again, or name another run"
             raise InconclusiveError(f"the newest run {run_id} ({shown_text(name)}) was killed; {cure}")
-    for status in ("FAILED", "KILLED"):
+    for status, ended in (("FAILED", "failed"), ("KILLED", "was interrupted")):
         newer = newest_evaluation(store, experiment_id, golden, status=status)
         if newer is not None and newer.started_at > since:
-            cure = "evaluate again, or name the run to compare"
-            raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) is {status}; {cure}")
+            cure = "run it again, or name another run"
+            raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) {ended}; {cure}")
 
 
 def _check_one_set(store: Store, experiment_id: str) -> None:

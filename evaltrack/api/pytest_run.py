@@ -20,12 +20,12 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import OF_TARGET
 from evaltrack.golden.reader import NumberedQuestion, open_golden
+from evaltrack.records.failure_words import failure_words
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_words import cause_words, change_words
 from evaltrack.report.escaping import one_line
 from evaltrack.report.html.run_page import run_headline
 from evaltrack.report.templates import say
-from evaltrack.report.words import failure_words
 
 if TYPE_CHECKING:
     import pytest

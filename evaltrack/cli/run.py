@@ -139,7 +139,7 @@ def print_result(result: RunResult, output: str) -> None:
 
     print_result_as(output, partial(print_run, result), partial(run_json, result))
     if result.totals["num_errors"]:
-        click.secho(f"Warning: {say.warning(result.totals)}", err=True, fg="yellow")
+        click.secho(f"Warning: {say.errors(result.totals)}", err=True, fg="yellow")
 
 
 def _end_of_set(result: RunResult, min_coverage: float) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evaltrack.metrics.catalogue import BY_METRIC, MetricTable, metric_table, own_scores_of
 from evaltrack.metrics.criteria import Checked, MeasuredAim, measured_aims
 from evaltrack.records import Row, Signature
-from evaltrack.records.base import count
+from evaltrack.records.failure_words import failure_message
 from evaltrack.records.stored_row import StoredRow
 
 if TYPE_CHECKING:
@@ -89,12 +89,13 @@ class RunResult:
     def why_nothing(self) -> str:
         """The reason that no question passed or failed: the errors and the parts that were not measured or judged."""
         failed, num_questions = self.totals["num_errors"], self.totals["num_questions"]
-        what = "judged, so that no question passed or failed" if self.totals["judge_errors"] else "measured"
-        others = "" if failed == num_questions else ", and the retrieval of the others was not measured"
-        errors = Counter(row.error for row in self.read_rows() if row.error).most_common(1)
-        example = f"; most often: {' '.join(errors[0][0].split())[:300]}" if errors else ""
-        those = f"{failed:,} of {count(num_questions, 'question')} ended in errors"
-        return f"nothing could be {what}: {those}{others}{example}"
+        others = num_questions - failed
+        unmeasured = f", and {others:,} had neither sources nor a verdict" if others else ""
+        errors = Counter(failure_message(row.error) for row in self.read_rows() if row.error).most_common(1)
+        example = f". Most common error: {' '.join(errors[0][0].split())[:300]}" if errors else ""
+        return (
+            f"no question passed or failed: {failed:,} of {num_questions:,} failed with an error{unmeasured}{example}"
+        )
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

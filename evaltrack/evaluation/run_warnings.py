@@ -25,7 +25,7 @@ REASON = 200
 
 CURES = {
     NO_TEXTS: ("quotations are expected, and the sources have no texts; return the `text` of each", Guide.QUOTATIONS),
-    NO_SOURCES: ("the target reports no sources; return `sources`, best first", Guide.FUNCTION),
+    NO_SOURCES: ("the target reports no sources; return `sources`, best first", Guide.TARGETS),
     NO_IDS: (f"{NO_IDS}; return the `chunk_id` of each, or add quotations (evaltrack golden anchor)", Guide.IDS),
     NO_TITLES: (f"{NO_TITLES}; return the `title` of each", Guide.IDS),
 }

@@ -324,7 +324,7 @@ def _part_of(whole: GoldenSet, selection: Selection, sampled: frozenset[str] | N
 
 
 def _check_file(path: Path) -> None:
-    check_file(path, "name a golden set, or begin one with: evaltrack init", Guide.GOLDEN_FILE)
+    check_file(path, "name a golden set, or create one with: evaltrack init", Guide.GOLDEN_FILE)
     with path.open("rb") as file:
         if words := other_encoding(file.read(2)):
             raise GoldenError([f"{path}: {words}"])
@@ -350,7 +350,7 @@ def _questions(
         if first_lines is not None and isinstance(key, str) and key:
             first = first_lines.setdefault(key, line)
             if first != line:
-                problems.append((line, f"id `{key}` is already on line {first}; ids must be unique: give it another"))
+                problems.append((line, f"id `{key}` is already used on line {first}; use another id"))
         if isinstance(question, list):
             problems.extend((line, problem) for problem in question)
         else:

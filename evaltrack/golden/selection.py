@@ -145,9 +145,9 @@ def empty_words(selection: Selection, questions: Iterable[Question], total: int)
     failed = selection.failed
     if failed is not None and not selection.filters:
         return f"`only_failed={failed.run_id}`: every question of the set passed in that run, or was not asked in it"
-    those = f"its {total:,} questions" if failed is None else f"those that did not pass in run {failed.run_id}"
-    none = f"`filter={cut(filter_words(selection.filters), MAX_WORDS)}` selects none of {those}"
-    return f"{none}; there are: {'; '.join(_labels_words(selection.fields, questions))}"
+    those = f"the {total:,} questions" if failed is None else f"those that did not pass in run {failed.run_id}"
+    none = f"`filter={cut(filter_words(selection.filters), MAX_WORDS)}` matches none of {those}"
+    return f"{none}; {'; '.join(_labels_words(selection.fields, questions))}"
 
 
 def _labels_words(fields: tuple[str, ...], questions: Iterable[Question]) -> Iterator[str]:
@@ -159,4 +159,4 @@ def _labels_words(fields: tuple[str, ...], questions: Iterable[Question]) -> Ite
                 values.update(dict.fromkeys(labels(question, field)))
     for field, values in there.items():
         shown = first_of([cut(each, 60) for each in values], SHOWN_LABELS)
-        yield f"{field} {shown}" if values else f"no {field}"
+        yield f"`{field}` is one of: {shown}" if values else f"no question has a `{field}`"

@@ -107,7 +107,7 @@ class RecordedJudge(Judge):
 
     def note_on_other_questions(self, golden: Collection[str]) -> str:
         """Return a note on verdicts of questions that are not in the golden set."""
-        return strangers_note(self._path, "verdicts", [key for key in self._verdicts if key not in golden])
+        return strangers_note(self._path, "verdict", [key for key in self._verdicts if key not in golden])
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """Return the verdict on the question.

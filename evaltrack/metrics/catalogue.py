@@ -116,7 +116,7 @@ SCORES = (
         max_drop=Threshold(0.05),
         hint=Hint(
             0.8,
-            ("expected chunks might not be indexed", "query terms do not match the documents' vocabulary"),
+            ("expected chunks are not indexed", "query terms do not match the documents' vocabulary"),
             of_embeddings=("the embedding model does not capture semantic similarity",),
         ),
     ),
@@ -125,7 +125,7 @@ SCORES = (
         "Precision@{k}",
         "relevant in the first k / k",
         hint=Hint(
-            0.6, ("too many irrelevant results", "better ranking or filtering is needed", "chunks might be too small")
+            0.6, ("too many irrelevant results", "results need better ranking or filtering", "chunks are too small")
         ),
     ),
     _Retrieval(
@@ -135,7 +135,9 @@ SCORES = (
         mean="mrr",
         headline=3,
         max_drop=Threshold(0.10),
-        hint=Hint(0.7, ("the first result is often wrong", "reranking is needed", "the scoring function needs tuning")),
+        hint=Hint(
+            0.7, ("the first result is often wrong", "results need reranking", "the scoring function needs tuning")
+        ),
     ),
     _Retrieval("hit", "Hit rate", "1 if any relevant is in the first k, else 0", mean="hit_rate", binary=True),
     _Retrieval("ndcg_at_k", "nDCG@{k}", "discounted gain of the first k / that of the ideal list"),

@@ -117,7 +117,7 @@ class Config(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = str(first["loc"][0])
-            raise UsageError(f"{name} is {values[name]}; write {cure(cls.model_fields[name])}") from None
+            raise UsageError(f"{name} must be {cure(cls.model_fields[name])}, not `{values[name]}`") from None
 
     @classmethod
     def parsed(cls, texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -154,4 +154,4 @@ def cure(field: FieldInfo) -> str:
     if Ge in bounds:
         return f"{number} of at least {bounds[Ge].ge:g}"
     kinds = {str: "a string", bool: "true or false", Mapping: "NAME=VALUE"}
-    return kinds.get(get_origin(field.annotation) or field.annotation, "texts")  # type: ignore[arg-type]
+    return kinds.get(get_origin(field.annotation) or field.annotation, "one or more strings")  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from evaltrack.errors import printable
-from evaltrack.records.base import as_key, first_of
+from evaltrack.records.base import as_key, count, first_of, verb
 from evaltrack.records.json_text import kind_of
 
 EXPECTED = {
@@ -110,18 +110,18 @@ EXAMPLES = 3
 def strangers_note(path: Path, what: str, ids: Sequence[str]) -> str:
     """Return the message on lines of other questions, or "" if there are none.
 
-    For example ``answers.jsonl: responses of no question in the golden set: 2 (`21`, `22`); …``.
+    For example ``answers.jsonl: 2 responses match no question in the golden set and were ignored: `21`, `22```.
 
     Args:
         path: The recording.
-        what: A noun for its entries, in the plural.
+        what: A noun for its entries, in the singular.
         ids: The ids of the other questions.
     """
     if not ids:
         return ""
     first = first_of([f"`{key[:60]}`" for key in ids[:EXAMPLES]], EXAMPLES, len(ids))
-    those = f"{what} of no question in the golden set"
-    return printable(f"{path}: {those}: {len(ids):,} ({first}); they were ignored")
+    none = f"{verb(len(ids), 'matches', 'match')} no question in the golden set and {verb(len(ids), 'was', 'were')}"
+    return printable(f"{path}: {count(len(ids), what)} {none} ignored: {first}")
 
 
 ID_NAME = re.compile(r"(?i)(?:^|[_-])id$|^q(?:uestion)?id$")

@@ -16,6 +16,7 @@ from evaltrack.compare.differences import in_order
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.metric import MINUS
+from evaltrack.records.failure_words import failure_words
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.templates import say, sentences
@@ -23,7 +24,6 @@ from evaltrack.report.words import (
     LATENCY_TITLES,
     METRIC_TITLES,
     OWN_IN_GROUPS,
-    failure_words,
     metric_change,
     metric_course,
     metric_number,

@@ -53,7 +53,7 @@ def fields_of_run(result: RunResult) -> dict[str, Any]:
         "hints": sentences("hints.txt", metrics=result.metrics, signature=result.signature),
         "missed": [(row.question.id, row.question.question, missed_words(row, k)) for row in result.missed],
         "errors": say.errors(result.totals),
-        "first": f"; the first {num_listed} by reason" if result.totals["num_errors"] > num_listed else "",
+        "reasons": f"Reasons for the first {num_listed}" if result.totals["num_errors"] > num_listed else "Reasons",
         "grouped": words.grouped_errors((row.question.id, str(row.failure)) for row in result.errors),
     }
 

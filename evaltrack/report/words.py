@@ -11,6 +11,7 @@ from evaltrack.metrics.catalogue import HEADLINES, LATENCIES, SCORES, metric_for
 from evaltrack.metrics.metric import MINUS
 from evaltrack.records import Row
 from evaltrack.records.base import first_of
+from evaltrack.records.failure_words import failure_words
 from evaltrack.records.stored_row import stored_row
 from evaltrack.report.escaping import clip
 from evaltrack.report.templates import say
@@ -117,44 +118,6 @@ def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
     for message, ids in sorted(groups.values(), key=lambda each: -len(each[1])):
         lines.append(f"{len(ids):,} × {clip(failure_words(message), 200)} ({first_ids(ids, 60)})")
     return lines
-
-
-FAILURES: dict[str, str] = {
-    "target_error": "the target failed",
-    "target_timeout": "the target took too long",
-    "target_invalid": "the response of the target cannot be read",
-    "judge_error": "the judge failed",
-}
-"""The meaning of each kind of failure."""
-
-
-OWN_ERRORS = (
-    "CommandTargetError",
-    "EmptyIndexError",
-    "FailedElsewhereError",
-    "HttpTargetError",
-    "InvalidResponseError",
-    "NotJudgedError",
-    "NotRecordedError",
-    "ProcessEndedError",
-    "UnreadableVerdictError",
-)
-"""Exception classes of evaltrack whose messages need no class name."""
-
-
-def failure_words(error: str) -> str:
-    """Return the error of a row for people: ``the target took too long: no response within 60 s``."""
-    kind, colon, _ = error.partition(": ")
-    return f"{FAILURES[kind]}: {failure_message(error)}" if colon and kind in FAILURES else error
-
-
-def failure_message(error: str) -> str:
-    """Return the error of a row without its kind and without an evaltrack class: ``no response within 60 s``."""
-    kind, colon, message = error.partition(": ")
-    if not colon or kind not in FAILURES:
-        return error
-    name, named, rest = message.partition(": ")
-    return rest if named and name in OWN_ERRORS else message
 
 
 def first_ids(ids: Sequence[str], limit: int) -> str:

@@ -80,7 +80,7 @@ def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri:
         raise UsageError(f"target `{shown_text(name)}` names nothing after the colon; see `evaltrack run --help`")
     if kind not in KINDS or not colon:
         near = difflib.get_close_matches(kind.lower(), KINDS, n=1, cutoff=0.65)
-        hint = f"did you mean `{near[0]}:`?" if near else f"it starts with one of {', '.join(f'`{k}:`' for k in KINDS)}"
+        hint = f"did you mean `{near[0]}:`?" if near else f"a target starts with {', '.join(f'`{k}:`' for k in KINDS)}"
         raise UsageError(f"unknown target `{shown_text(name)}`; {hint}")
     options = dict(settings or {})
     if kind in ("http", "https", "models", "runs"):

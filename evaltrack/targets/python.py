@@ -195,8 +195,8 @@ def import_function(place: str, what: str = "python target", guide: Guide = Guid
         for part in name.split("."):
             value = getattr(value, part)
     except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}; {_import_cure(error, module_name)}"
-        raise UsageError(f"{what} `{place}`: cannot be imported: {reason}", guide=guide) from error
+        problem = _import_problem(error, module_name, name)
+        raise UsageError(f"{what} `{place}`: {problem}", guide=guide) from error
     if not callable(value):
         why = f"is not a function but {type(value).__name__}; name a function, such as ask"
         raise UsageError(f"{what} `{place}`: {why}", guide=guide)
@@ -204,14 +204,16 @@ def import_function(place: str, what: str = "python target", guide: Guide = Guid
     return function
 
 
-def _import_cure(error: BaseException, module: str) -> str:
-    """Return the fix for a module that cannot be imported, or that lacks the function."""
-    package = module.partition(".")[0]
+def _import_problem(error: BaseException, module: str, name: str) -> str:
+    """Return the reason that a module or its function cannot be imported, and the fix."""
+    package, reason = module.partition(".")[0], f"cannot import `{module}`: {type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and error.name in (package, module):
-        return f"call evaltrack in the folder that holds {package}, or install it"
+        cure = f"run evaltrack in the folder that contains `{package}`, or install the package"
+        return f"cannot import `{module}`: no module named `{error.name}`; {cure}"
     if isinstance(error, ImportError) and error.name:
-        return f"install what it imports into the environment of evaltrack ({sys.prefix})"
+        return f"{reason}; install what it imports into the environment of evaltrack ({sys.prefix})"
     if isinstance(error, AttributeError) and isinstance(found := sys.modules.get(module), ModuleType):
         names = [name for name, each in vars(found).items() if callable(each) and name[0] != "_"]
-        return f"it has {', '.join(names[:NAMES_SHOWN])}" if names else "it has no function of its own"
-    return f"correct it; `python -c 'import {module}'` shows where"
+        has = f"it has {', '.join(names[:NAMES_SHOWN])}" if names else "it has no function of its own"
+        return f"`{module}` has no function `{name}`; {has}"
+    return f"{reason}; correct it; `python -c 'import {module}'` shows where"

@@ -212,7 +212,7 @@ class RecordedResponses(Target):
     def note_on_other_questions(self, golden: Collection[str]) -> str:
         """Return a note on responses to no question of the golden set."""
         others = [key for key in self._packed if key not in golden] if self._pairs_by_id else []
-        return strangers_note(self._path, "responses", others)
+        return strangers_note(self._path, "response", others)
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         """Return the recorded response of the question.
@@ -307,7 +307,7 @@ class TrecRun(Target):
 
     def note_on_other_questions(self, golden: Collection[str]) -> str:
         """Return a note on queries that are no question of the golden set."""
-        return strangers_note(self._path, "queries", [key for key in self._ranked if key not in golden])
+        return strangers_note(self._path, "topic", [key for key in self._ranked if key not in golden])
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         """Return the run's ranking for the question; empty if it has no line, as `trec_eval -c` counts it.

@@ -92,7 +92,7 @@ def test_the_newest_run_is_of_the_experiment_that_is_chosen(
     with pytest.raises(UsageError, match="no finished run of golden set `four`"):
         compare_runs(baseline=broken.run_id, tracking_uri=store_uri)
     mlflow.MlflowClient(store_uri).create_experiment("empty")
-    with pytest.raises(UsageError, match="no finished run of golden set `four` in experiment `empty` to compare"):
+    with pytest.raises(UsageError, match="no finished run of golden set `four` in experiment `empty`"):
         compare_runs(baseline=first.run_id, tracking_uri=store_uri, experiment="empty")
 
 
@@ -129,7 +129,7 @@ def test_the_newest_run_of_the_set_that_is_named(
     assert "2 golden sets have runs newer than their baselines (first, second); name one: evaltrack compare" in refused
     for name in ("first", "second"):
         assert cli("compare", str(tmp_path / f"{name}.jsonl"), "--no-log", "--output", "table") == 0
-        assert f", {name}, 1 common question" in capsys.readouterr().out
+        assert f"{name}, 1 question in both runs" in capsys.readouterr().out
 
 
 def test_a_table_that_lacks_rows_is_damaged(store_uri: str, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_new_project_runs_once_its_examples_are_edited(project: Path, capsys: 
     assert _run(["run"]) == 0
     assert "docs: 2 questions" in capsys.readouterr().out
     assert _run(["run", "-t", OWN_FUNCTION, "--set", "in_process=true"]) == 0
-    assert "Recall@5                            1.000" in capsys.readouterr().out
+    assert "Recall@5                                  1.000" in capsys.readouterr().out
 
 
 def test_without_pages_the_set_is_a_sample_that_runs(

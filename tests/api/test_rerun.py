@@ -207,11 +207,9 @@ def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Pa
     script.update({key: [None] for key in IDS})
     broken = found_run(store_uri, tmp_path)
     assert broken.status == "FAILED"
-    with pytest.raises(
-        InconclusiveError, match=f"the newest run {broken.run_id} .* is FAILED; evaluate again, or name"
-    ):
+    with pytest.raises(InconclusiveError, match=f"the newest run {broken.run_id} .* failed; run it again, or name"):
         compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False)
-    with pytest.raises(InconclusiveError, match=f"the baseline, run {broken.run_id} .*, is FAILED; name another"):
+    with pytest.raises(InconclusiveError, match=f"the baseline, run {broken.run_id} .*, failed; name another"):
         compare_runs(older.run_id, broken.run_id, tracking_uri=store_uri, log=False)
     assert compare_runs(older.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
     mlflow.MlflowClient(store_uri).set_terminated(broken.run_id, "FAILED", end_time=4_000_000_000_000)

@@ -110,7 +110,7 @@ def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path
     assert problems == [
         "one.jsonl, other/one.jsonl: 2 golden sets are called `one`; rename one, or name it once",
         "bad.jsonl:4: `question` is missing; every question needs one",
-        "bad.jsonl:5: id `0` is already on line 1; ids must be unique: give it another",
+        "bad.jsonl:5: id `0` is already used on line 1; use another id",
         "worse.jsonl:4: `question` is empty; write some text",
         "none.jsonl: no such file; did you mean one.jsonl?",
         "no target was named and there is no corpus at corpus/bare; name one with -t, e.g. -t bm25:DIR",
@@ -123,8 +123,8 @@ def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path
     [
         ({"only_failed": "4488541a"}, "`only_failed=4488541a`: needs a single golden set"),
         ({"evaluation_json": "out.json"}, "`evaluation_json=out.json`: needs a single golden set"),
-        ({"k": 0}, "k is 0"),
-        ({"filter": "domain=one"}, "`filter=domain=one` selects none of its 3 questions; there are: domain two"),
+        ({"k": 0}, "k must be a whole number from 1 to 1000, not `0`"),
+        ({"filter": "domain=one"}, "`filter=domain=one` matches none of the 3 questions; `domain` is one of: two"),
         ({"run_name": "sk-proj-" + "a1B2" * 12}, "run_name"),
         ({"target": "python:nosuchmodule:ask"}, "nosuchmodule"),
         ({"judge": "recorded:nosuch.jsonl"}, "judge"),
@@ -203,7 +203,7 @@ def test_one_table_and_the_worst_exit_code(
     assert "two: A required criterion was missed." in capsys.readouterr().err
     answers.write_text('{"id": 0, "answer": "yes"}\n')
     assert _run(words) == 3
-    assert "two: nothing could be measured: 2 of 3 questions ended in errors" in capsys.readouterr().err
+    assert "two: no question passed or failed: 2 of 3 failed with an error" in capsys.readouterr().err
     parent = next(each for each in all_runs() if "mlflow.parentRunId" not in each.data.tags)  # the newest
     assert parent.info.status == "FAILED"
     assert "| two | 3 | – | – | – | 2 | FAILED |" in parent.data.tags["mlflow.note.content"]

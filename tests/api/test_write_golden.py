@@ -69,7 +69,7 @@ def test_all_bad_entries_stand_in_one_error(own_state: Path) -> None:
         "entry 1: is a number; a question is a JSON object",
         "entry 2: `question` is empty; write some text",
         "entry 3: unknown field `expected_chunk`; did you mean `expected_chunks`?",
-        "entry 5: id `7` is already on line 4; ids must be unique: give it another",
+        "entry 5: id `7` is already used on line 4; use another id",
     )
     assert [path for path in own_state.rglob("*") if path.is_file()] == []
 

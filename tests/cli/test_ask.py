@@ -63,7 +63,7 @@ def test_a_target_that_fails_exits_3(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("history", "arguments", "message"),
     [
-        (None, ["x", "-t", "bm25:nowhere"], "no such directory"),
+        (None, ["x", "-t", "bm25:nowhere"], "does not exist"),
         (None, ["  ", "-t", TRAVEL], "the question is empty"),
         (None, ["x"], "no target is named; name one (--target bm25:docs)"),
         (None, ["x", "-t", TRAVEL, "--target-option", "colour=red"], "unknown setting `colour`"),

@@ -61,7 +61,7 @@ def test_the_result_goes_to_stdout_and_nothing_else_does(store_uri: str, folder:
     table = evaltrack(*words[:-2], "-k", "3", cwd=folder, env={"MLFLOW_TRACKING_URI": store_uri})
     assert table.returncode == 0
     assert "Recall@3" in table.stdout
-    assert "to see it: evaltrack ui\n" in table.stdout
+    assert "view the run: evaltrack ui\n" in table.stdout
     assert "\x1b" not in table.stdout + table.stderr
 
 
@@ -69,17 +69,17 @@ def test_the_result_goes_to_stdout_and_nothing_else_does(store_uri: str, folder:
     ("words", "code", "said"),
     [
         ("none.jsonl", 2, ["Error: none.jsonl: no such file; name a golden set", Guide.GOLDEN_FILE.reference]),
-        ("good.jsonl -t recorded:other.answers", 3, ["nothing could be measured: 1 of 1 question ended in errors"]),
+        ("good.jsonl -t recorded:other.answers", 3, ["no question passed or failed: 1 of 1 failed with an error"]),
         ("good.jsonl -t recorded:escaped.answers", 3, ["the file recorded: \ufffd]0;x\ufffd next\n"]),
         (
             "good.jsonl -t recorded:one.answers --judge recorded:verdicts",
             3,
             [
-                "Warning: 1 of 1 question ended in errors of the judge and is not counted in the means of the judge",
-                "Error: nothing could be judged, so that no question passed or failed: 1 of 1 question",
+                "Warning: the judge failed on 1 of 1 question, left out of its means",
+                "Error: no question passed or failed: 1 of 1 failed with an error",
             ],
         ),
-        ("two.jsonl -t recorded:one.answers", 0, ["1 of 2 questions ended in errors and is not counted in the means"]),
+        ("two.jsonl -t recorded:one.answers", 0, ["1 of 2 questions failed and is left out of the means"]),
         ("two.jsonl -t recorded:one.answers --min-coverage 0.9", 3, ["coverage 0.500 is below --min-coverage 0.9"]),
     ],
 )

@@ -250,10 +250,10 @@ def test_rules_that_cannot_be_read_are_refused(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("allow_flips", -1, "allow_flips is -1; write a whole number of at least 0"),
-        ("min_coverage", 1.5, "min_coverage is 1.5; write a number from 0 to 1"),
-        ("gate", "strict", "gate is strict; write auto, seed or evidence"),
-        ("max_reruns", -1, "max_reruns is -1; write a whole number of at least 0"),
+        ("allow_flips", -1, "allow_flips must be a whole number of at least 0, not `-1`"),
+        ("min_coverage", 1.5, "min_coverage must be a number from 0 to 1, not `1.5`"),
+        ("gate", "strict", "gate must be auto, seed or evidence, not `strict`"),
+        ("max_reruns", -1, "max_reruns must be a whole number of at least 0, not `-1`"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused(name: str, value: object, message: str) -> None:

@@ -497,7 +497,7 @@ def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, re
 
     code, out, err = cli("resume", run_id, "--retry-errors")
     assert code == 0
-    assert f"Warning: {failed} of {QUESTIONS} questions ended in errors and are not counted in the means" in err
+    assert f"Warning: {failed} of {QUESTIONS} questions failed and are left out of the means" in err
     assert fresh.asked.total() == before + failed
     (fresh.folder / "broken").unlink()
     for path in fresh.journals():

@@ -64,7 +64,7 @@ def test_a_number_has_bounds(name: str) -> None:
         assert getattr(EvaluationConfig.of(**{name: value}), name) == value
     beyond = [least - 1, -1e-9, *([most + 1] if Le in bounds else [])]
     for wrong in (*beyond, math.inf, math.nan, "5", True):
-        with pytest.raises(UsageError, match=f"^{name} is {re.escape(str(wrong))}; write a (whole )?number "):
+        with pytest.raises(UsageError, match=f"^{name} must be a (whole )?number .*, not `{re.escape(str(wrong))}`"):
             EvaluationConfig.of(**{name: wrong})
 
 

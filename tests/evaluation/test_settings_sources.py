@@ -69,13 +69,15 @@ def test_a_value_of_another_kind_is_refused(line: str, message: str) -> None:
 
 def test_a_bad_value_of_a_project_names_its_table() -> None:
     Path("pyproject.toml").write_text("[tool.evaltrack.compare]\ngate = 5\n")
-    with pytest.raises(UsageError, match=r"^pyproject.toml: \[tool.evaltrack.compare\] gate is 5; write "):
+    with pytest.raises(UsageError, match=r"^pyproject.toml: \[tool.evaltrack.compare\] gate must be auto, "):
         settings_of(ComparisonConfig, {})
 
 
 def test_a_variable_is_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALTRACK_RUN_TRIALS", "2.5")
-    with pytest.raises(UsageError, match=r"^EVALTRACK_RUN_TRIALS: trials is 2\.5; write a whole number from 1 to 1000"):
+    with pytest.raises(
+        UsageError, match=r"^EVALTRACK_RUN_TRIALS: trials must be a whole number from 1 to 1000, not `2\.5`"
+    ):
         settings_of(EvaluationConfig, {})
     monkeypatch.setenv("EVALTRACK_RUN_TRAILS", "3")
     with pytest.raises(UsageError, match=r"^EVALTRACK_RUN_TRAILS: there is no such setting; did you mean `trials`\?$"):

@@ -184,7 +184,7 @@ def test_all_that_is_wrong_is_one_error(golden: Path, tmp_path: Path) -> None:
     with pytest.raises(GoldenError) as caught:
         plan(good, targets=["bm25:none", "bm26:x", f"bm25:{tmp_path}?k1=2"], k=[3, 5])
     assert [each.partition(";")[0] for each in caught.value.problems] == [
-        "corpus none: no such directory",
+        "corpus folder `none` does not exist",
         "unknown target `bm26:x`",
         "bm25 target: unknown setting `k1`",
     ]

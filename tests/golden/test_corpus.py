@@ -93,7 +93,7 @@ def test_a_folder_without_pages_says_what_a_page_is(tmp_path: Path, pages: Mappi
     write(tmp_path, pages)
     assert refused(tmp_path) == f"corpus {tmp_path}: holds no pages with text {PAGES}"
     for folder in (tmp_path / "none", put(tmp_path / "file.md", "# T\ntext")):
-        assert refused(folder) == f"corpus {folder}: no such directory; name a folder of pages {PAGES}"
+        assert refused(folder) == f"corpus folder `{folder}` does not exist; name a folder of pages {PAGES}"
 
 
 def test_all_problems_of_a_folder_are_one_error(tmp_path: Path) -> None:

@@ -135,15 +135,19 @@ NONE, GONE, ONE = (FailedQuestions("r1", frozenset(keys)) for keys in ([], ["gon
         (
             ["domain=trvel"],
             None,
-            "`filter=domain=trvel` selects none of its 6 questions; there are: domain travel, food",
+            "`filter=domain=trvel` matches none of the 6 questions; `domain` is one of: travel, food",
         ),
-        (["domain=food,category=usage"], None, "there are: domain travel, food; category usage, a, b"),
-        (["metadata.year=1999", "metadata.none=1"], None, "there are: metadata.year 2024, 2025; no metadata.none"),
+        (["domain=food,category=usage"], None, "`domain` is one of: travel, food; `category` is one of: usage, a, b"),
+        (
+            ["metadata.year=1999", "metadata.none=1"],
+            None,
+            "`metadata.year` is one of: 2024, 2025; no question has a `metadata.none`",
+        ),
         *(([], each, "`only_failed=r1`: every question of the set passed in that run") for each in (NONE, GONE)),
         (
             ["domain=food"],
             ONE,
-            "`filter=domain=food` selects none of those that did not pass in run r1; there are: dom",
+            "`filter=domain=food` matches none of those that did not pass in run r1; `domain` is one of: ",
         ),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_pattern_that_does_not_end_costs_its_own_answer_alone(
         (["words"], "unknown score `words`; write exact_match"),
         (["http://x"], "unknown score"),
         (["a-b:c"], "unknown score"),
-        (["no_such_module_at_all:f"], "cannot be imported: ModuleNotFoundError"),
+        (["no_such_module_at_all:f"], "cannot import `no_such_module_at_all`: no module"),
         (["contains", "contains"], "two scores are called `contains`"),
         (
             ["recall_at_k=contains", "mrr=contains", "question=contains"],

@@ -17,6 +17,7 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Ru
 from evaltrack.compare.reruns import Reruns
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
+from evaltrack.records.failure_words import OWN_ERRORS, failure_message, failure_words
 from evaltrack.report import comparison_words as words
 from evaltrack.report.comparison_files import FORMS, annotations, comparison_junit, form_of, json_text, write_comparison
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, print_comparison
@@ -25,7 +26,7 @@ from evaltrack.report.escaping import clip
 from evaltrack.report.html.comparison_page import comparison_html, comparison_screen
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
-from evaltrack.report.words import OWN_ERRORS, failure_message, failure_words, metric_change, metric_number
+from evaltrack.report.words import metric_change, metric_number
 from tests.comparisons import (
     DEMOTED,
     DROP,
@@ -218,7 +219,8 @@ def test_values_without_their_difference_have_the_decimals_of_others() -> None:
 def test_a_class_of_ours_is_not_named_before_its_message(name: str) -> None:
     errors = (Path(evaltrack.__file__).parent).rglob("*.py")
     assert any(f"class {name}(" in each.read_text(encoding="utf-8") for each in errors)
-    assert failure_words(f"target_error: {name}: HTTP 503") == "the target failed: HTTP 503"
+    said = "HTTP 503" if name == "NotRecordedError" else "the target failed: HTTP 503"
+    assert failure_words(f"target_error: {name}: HTTP 503") == said
     assert failure_message(f"judge_error: {name}: no verdict: none") == "no verdict: none"
     assert failure_words("target_error: MyError: HTTP 503") == "the target failed: MyError: HTTP 503"
 

@@ -10,12 +10,13 @@ from html import unescape
 import pytest
 
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records.failure_words import failure_words
 from evaltrack.report.comparison_files import comparison_junit, json_text
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
 from evaltrack.report.comparison_words import reasons
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.templates import say
-from evaltrack.report.words import failure_words, metric_course, metric_title
+from evaltrack.report.words import metric_course, metric_title
 from tests.conftest import REPO
 from tests.files import data
 from tests.hard_comparisons import HARD

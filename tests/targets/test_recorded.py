@@ -127,7 +127,7 @@ def test_bad_lines_are_listed_together(opened: Open, path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "note"), TABLES["lines_of_others"])
 def test_lines_of_other_questions_are_counted(opened: Open, path: Path, content: str, note: str) -> None:
-    whole = f"{path}: {note}; they were ignored" if note else ""
+    whole = f"{path}: {note}" if note else ""
     assert opened(content).note_on_other_questions({"1", "2"}) == whole
 
 
@@ -142,7 +142,7 @@ def test_other_questions_are_named_before_anything_is_asked(
     with pytest.raises(SystemExit) as ended:
         main(["run", str(golden), "-t", f"recorded:{path}", "--filter", "id=1", "--output", "json"])
     out, err = capsys.readouterr()
-    note = f"{path}: responses of no question in the golden set: 1 (`4`); they were ignored"
+    note = f"{path}: 1 response matches no question in the golden set and was ignored: `4`"
     assert (ended.value.code, err.count(f"Warning: {note}\n")) == (0, 1)
     assert json.loads(out)["notes"].count(note) == 1
 

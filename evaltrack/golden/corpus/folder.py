@@ -63,7 +63,7 @@ def read_corpus(folder: Path, chunker: Chunker = by_heading, suffixes: Collectio
     """
     if not folder.is_dir():
         raise UsageError(
-            f"corpus {folder}: no such directory; name a folder of pages ({', '.join(READERS)})", guide=Guide.PAGES
+            f"corpus folder `{folder}` does not exist; name a folder of pages ({', '.join(READERS)})", guide=Guide.PAGES
         )
     chunks, problems = dict[str, Chunk](), list[str]()
     for page_id, paths in _paths_by_id(folder, suffixes, problems).items():

@@ -9,6 +9,7 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, DocumentPart, changed_parts
 from evaltrack.records.base import count
+from evaltrack.records.failure_words import failure_words
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
 from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
@@ -35,7 +36,7 @@ from evaltrack.report.html.questions import BADGES, cause_names, changed_questio
 from evaltrack.report.html.run_page import first_listed
 from evaltrack.report.templates import say
 from evaltrack.report.text_diff import document_diff
-from evaltrack.report.words import HEADLINE_METRICS, failure_words
+from evaltrack.report.words import HEADLINE_METRICS
 
 GROUPS = 60
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from evaltrack.compare.change import CAUSES, Cause, Change
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records.failure_words import failure_message, failure_words
 from evaltrack.records.row import Traced
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
@@ -33,7 +34,7 @@ from evaltrack.report.html.question_parts import (
 )
 from evaltrack.report.templates import say
 from evaltrack.report.text_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failure_message, failure_words, score_title
+from evaltrack.report.words import score_title
 from evaltrack.tracking.traces import shown_trace
 
 WHOLE, SLIM = 9_000_000, 11_500_000

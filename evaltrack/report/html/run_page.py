@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row
 from evaltrack.records.base import count
+from evaltrack.records.failure_words import FAILURES
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
@@ -28,7 +29,6 @@ from evaltrack.report.run_text import fields_of_run
 from evaltrack.report.templates import say
 from evaltrack.report.words import (
     COMPARED,
-    FAILURES,
     HEADLINE_METRICS,
     group_metrics,
     grouped_errors,
