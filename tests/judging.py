@@ -17,7 +17,7 @@ from evaltrack.cli import main
 from evaltrack.records import Dimensions, Observed
 
 from .conftest import REPO
-from .files import put
+from .files import data, put
 from .openai_behaviours import Behaviour, Reply, script
 from .openai_requests import Json, text_of
 from .openai_server import OpenAIServer
@@ -34,40 +34,10 @@ def recordings(kind: str) -> dict[str, str]:
 KINDS = ("strong", "middling", "flawed")
 JUDGE = "openai:gpt-4o-mini"
 
-ANSWER = """**Three ways** to read this:
-
-- raise the price for everyone
-- raise it for *new* customers only
-- leave it, and sell
-  a second product
-
-My first thought was the first. But churn could double, so I looked again. Seen from a salon’s desk, “forty-one percent
-more” is a shock — and it has no second supplier.
-
-**The crux:** how many salons would leave. If more than 29% do, the rise loses money.
-
-I'd put 65% on raising it for new customers only, and perhaps a pilot says otherwise."""
+ANSWER: str = data("faithful_reply.json")["answer"]
 """A response: markup, lists, line breaks, typographic quotation marks and dashes."""
 
-SEEN: dict[str, Any] = {
-    "hypotheses": [
-        "raise the price for everyone",
-        "raise it for new customers only",
-        "leave it, and sell a second product",
-    ],
-    "num_hypotheses": 3,
-    "shifts": ["But churn could double, so I looked again", "Seen from a salon's desk"],
-    "num_shifts": 2,
-    "crux_treatment": "explicit",
-    "crux_quotes": ["The crux: how many salons would leave"],
-    "uncertainty_treatment": "quantified",
-    "confidence_quotes": ["I'd put 65% on raising it"],
-    "confidence": 65,
-    "hard_fails": [],
-    "mode": "hybrid",
-    "reasoning": "Three readings and two turns; the crux decides, and a pilot is left as the way out.",
-    "dimensions": dict(zip(Dimensions.model_fields, (5, 6, 7, 7, 8, 6, 7, 7), strict=True)),
-}
+SEEN: dict[str, Any] = data("faithful_reply.json")["reply"]
 """A faithful judge's reply on `ANSWER`: 64 points, tier 2, band 2 claimed and earned."""
 
 

@@ -29,22 +29,7 @@ NAMES = {
 WORDS = ["exact_match", "token_f1", "contains"]
 OTHERS = ["citation_precision", "citation_recall", "tool_order", "tool_arguments", "context_precision"]
 
-ANSWERED: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    (
-        {"expected_answer": "ten clients", "expected_chunks": ["a"], "expected_tools": ["search", "page", "page"]}
-        | {"expected_arguments": [{}, {"title": "Kea"}, {"title": "Kaka", "lines": 5}]},
-        {"answer": 'It says "at most ten clients" [2], and "nothing of it" [1].'}
-        | {"sources": [["b", "No."], ["a", "At most ten clients."]]}
-        | {"tool_calls": [{"name": "page", "arguments": {"title": "Kea"}}, {"name": "search"}]},
-    ),
-    (
-        {"expected_answer": '{"n": 3}', "expected_chunks": ["a", "b"], "expected_tools": ["search"]},
-        {"answer": '{"n": 3}', "sources": [["a", "A."], ["c", "C."], ["b", "B."]], "tool_calls": [{"name": "search"}]},
-    ),
-    ({"expected_chunks": []}, {"answer": "I do not know.", "sources": []}),
-    ({"expected_answer": "Paris"}, {"answer": "It is Paris, [1] in France", "sources": [["a", None]]}),
-    ({"expected_answer": "Paris", "expected_tools": ["f"], "expected_arguments": [{"x": [1, None]}]}, {"sources": []}),
-]  # fmt: skip
+ANSWERED = data("metrics.json")["answers_for_scorers"]
 """What is expected, and what came back: sources as ids and texts."""
 
 
@@ -60,12 +45,12 @@ def written(folder: Path) -> tuple[Path, Path, list[dict[str, Any]]]:
         responses.append({"id": number, **came, **sources})
     golden.write_text("".join(json.dumps(line) + "\n" for line in lines))
     answers.write_text("".join(json.dumps(line) + "\n" for line in responses))
-    data = []
+    records = []
     for question, response in zip(open_golden(golden), responses, strict=True):
         record = record_of(question)
         outputs = {name: value for name, value in response.items() if name != "id"}
-        data.append({"inputs": record["inputs"], "outputs": outputs, "expectations": record["expectations"]})
-    return golden, answers, data
+        records.append({"inputs": record["inputs"], "outputs": outputs, "expectations": record["expectations"]})
+    return golden, answers, records
 
 
 @pytest.mark.filterwarnings("ignore")  # MLflow warns of itself and of pandas
@@ -74,7 +59,7 @@ def test_mlflow_gives_the_values_of_all_that_is_built_in(
 ) -> None:
     """Of words, citations, tools, patterns and schemas: for each question those of a run, to 1e-12, or none."""
     monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "1")  # SQLite has one writer
-    golden, answers, data = written(tmp_path)
+    golden, answers, records = written(tmp_path)
     schema = tmp_path / "schema.json"
     schema.write_text('{"type": "object"}')
     specs = [*WORDS, *OTHERS, r"cites=regex:\[\d\]", f"json_schema:{schema}"]
@@ -87,7 +72,7 @@ def test_mlflow_gives_the_values_of_all_that_is_built_in(
     scorers += [own.Regex(r"\[\d\]", "cites"), own.JSONSchema(schema)]
     mlflow.set_tracking_uri(store_uri)
     try:
-        table = mlflow.genai.evaluate(data=data, scorers=scorers).result_df
+        table = mlflow.genai.evaluate(data=records, scorers=scorers).result_df
     finally:
         mlflow.set_tracking_uri(None)
     assert table is not None

@@ -18,6 +18,7 @@ import pytest
 from evaltrack.cli import _run
 from evaltrack.errors import SITE, Guide
 from tests.conftest import REPO
+from tests.files import data
 
 APP = """
 def ask(question, k): return ["a"]
@@ -28,23 +29,9 @@ def fails(question): raise KeyError("index")
 def three(a, b, c): return "a"
 value = 3
 """
-LINE = {"id": 1, "question": "What if I overstay?", "expected_chunks": ["schengen-visa#overstay"]}
-SETS = {
-    "good": [LINE],
-    "two": [LINE | {"expected_chunks": ["schengen-visa#overstay", "fares#refunds"]}],
-    "empty": [],
-    "twice": [LINE, LINE],
-    "field": [{"id": 1, "question": "Q?", "expected_chunk": ["a"]}],
-    "expect": [LINE | {"expect": ["a"]}],
-    "letter": [LINE | {"x": ["a"]}],
-    "form": [LINE | {"expected_chunks": ["Schengen-Visa#Overstay"]}],
-    "absent": [LINE | {"expected_chunks": ["nowhere#at-all"]}],
-    "judged": [{"id": 1, "question": "Q?"}],
-    "drafts": [LINE | {"draft": True}],
-    "others": [{"id": n, "question": f"{n}?", "expected_chunks": ["v2/a"]} for n in range(12)],
-}
-
-MISTAKES = json.loads((REPO / "tests/data/common_mistakes.json").read_text("utf-8"))
+SETS = data("mistaken_sets.json")
+(LINE,) = SETS["good"]
+MISTAKES = data("common_mistakes.json")
 """Commands, their exit codes, what is said, and the section of the site that the message ends with.
 
 Of the others, typing errors, the message is the whole cure.
