@@ -299,10 +299,6 @@ def never_counted(texts: Sequence[str], response: Response) -> Tokens:
     raise AssertionError(texts)
 
 
-def words(texts: Sequence[str], response: Response) -> Tokens:
-    return Tokens(count=sum(len(text.split()) for text in texts), known="counted")
-
-
 def test_tokens_are_what_the_target_reports() -> None:
     for used in (spent(40, 2), spent(0, 0)):
         (row,) = rows(questions(1), answering(Response(answer="Paris.", usage=used)), count=never_counted)

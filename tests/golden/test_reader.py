@@ -23,10 +23,6 @@ GOOD = '{"id": "good", "question": "Why?"}'
 TURN = '{"role": "user", "content": "x"}'
 DEEPEST = ('{"a":' * 99 + "1" + "}" * 99, "[" * 99 + "1" + "]" * 99)
 ONE, TWO = '{"id": 1, "question": "a"}', '{"id": 2, "question": "b"}'
-KNOWN = (
-    "id, question, history, expected_chunks, expected_sources, expected_passages, grades, relevant_grade, "
-    "expected_answer, difficulty, category, notes, domain, expected_tools, expected_arguments, metadata, draft"
-)
 SUFFIXES = "a golden set is a .jsonl file (one object a line) or a .json file (one array)"
 EMPTY = "holds no questions; write one JSON object a line, with `id` and `question`"
 TOO_LONG = "is longer than 1,048,576 bytes; make it shorter"
