@@ -126,20 +126,11 @@ def test_what_does_not_hold_is_asked_for_once_more(tmp_path: Path, pages: Path, 
     assert last.startswith("That cannot be taken: quote: is not in the passage word for word")
 
 
-ELSEWHERE = "and what travellers on it should know"
-
-
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        (proposer(quote="words of my own making"), "quote: is not in the passage word for word"),
-        (proposer(quote="it should ... know."), "quote: is not in the passage word for word"),
-        (proposer(quote="should know."), "quote: has 2 words; copy from 3 to 60"),
-        (proposer(quote=ELSEWHERE), "quote: is in another passage too"),
-        (proposer(question="your question"), "question: is copied from the instructions"),
-        (proposer(question=" "), "question: String should have at least 1 character"),
+        *((proposer(**changes), reason) for changes, reason in data("api.json")["what_never_holds"]),
         (proposer(answer="a" * 2001), "answer: String should have at most 2000 characters"),
-        (proposer(quote=7), "quote: Input should be a valid string"),
         (script(Reply("I would rather not.")), "there is no JSON object"),
         (script(Reply("", refusal="No.")), "the model refused: No."),
         (script(Reply("{", finish_reason="length")), "the answer was cut off at the limit of tokens"),

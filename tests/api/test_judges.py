@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -20,7 +20,7 @@ from evaltrack.metrics.rubric import RubricWeights, grade
 from evaltrack.records import Question, Response
 from evaltrack.report.judges import agreement_json
 from evaltrack.stats.agreement import label_agreement, numeric_agreement
-from tests.files import put
+from tests.files import data, put
 from tests.judging import (
     JUDGE,
     OPTIONS,
@@ -350,52 +350,14 @@ def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path
     assert set(after.data.tags) == set(before.data.tags)
 
 
-GradesByText = dict[str, list[float]]
-
-
-@pytest.mark.parametrize(
-    ("behaviour", "grades", "settings", "times", "rows", "changed"),
-    [
-        pytest.param(
-            *(graded, {"Answer a.": [7, 6.9], "Answer b.": [5, 4.9], "Answer c.": [9, 9.1]}, {}, 1),
-            *([(70, (69,), (2,)), (50, (49,), (1,)), (90, (91,), (3,))], 2),
-            id="other tiers",
-        ),
-        pytest.param(
-            *(scored, {"Answer a.": [0.8, 0.85, 0.7], "Answer b.": [0.5, 0.5, 0.5]}, {"rubric": "answer"}, 2),
-            *([(0.8, (0.85, 0.7), (None, None)), (0.5, (0.5, 0.5), (None, None))], 1),
-            id="answers",
-        ),
-        pytest.param(
-            *(graded, {"Answer a.": [8, 8.6, 8.2, 8.1, 8.3]}, {"trials": 3}, 2, [(80, (81, 83), (3, 3))], 0),
-            id="of trials the one response that is kept",
-        ),
-        pytest.param(
-            *(graded, {"Answer a.": [7, 7.4, 7.2, 7.8]}, {"judge": [JUDGE, "openai:gpt-4o"]}, 1),
-            *([(72, (75,), (3,))], 0),
-            id="a panel",
-        ),
-        pytest.param(
-            *(graded, {"Answer a.": [7, 7.2]}, {"verdict_cache": False}, 1, [(70, (72,), (3,))], 0),
-            id="without a cache",
-        ),
-    ],
-)
-def test_each_response_is_judged_again(
-    store_uri: str,
-    tmp_path: Path,
-    behaviour: Callable[[GradesByText], Behaviour],
-    grades: GradesByText,
-    settings: dict[str, Any],
-    times: int,
-    rows: list[Any],
-    changed: int,
-) -> None:
-    with serving(behaviour=behaviour(grades)) as server:
+@pytest.mark.parametrize("what", data("api.json")["each_response_is_judged_again"], ids=lambda what: what[0])
+def test_each_response_is_judged_again(store_uri: str, tmp_path: Path, what: list[Any]) -> None:
+    _, behaviour, grades, settings, times, rows, changed = what
+    with serving(behaviour={"graded": graded, "scored": scored}[behaviour](grades)) as server:
         run = judged_run(tmp_path, store_uri, tuple(grades), **settings)
         made = replay_judge(run.run_id, times=times, tracking_uri=store_uri)
         assert server.calls == sum(map(len, grades.values()))
-        assert [(row.score, row.again, row.tiers_again) for row in made.rows] == rows
+        assert [[row.score, list(row.again), list(row.tiers_again)] for row in made.rows] == rows
         assert (made.num_changed, made.judge) == (changed, run.signature.judge)
         replay_judge(run.run_id, times=times, tracking_uri=store_uri)
         again = 0 if settings.get("verdict_cache", True) else times * len(rows)

@@ -60,36 +60,13 @@ def test_a_target_that_fails_exits_3(capsys: pytest.CaptureFixture[str]) -> None
     assert "Error: the target failed: " in printed.err
 
 
-@pytest.mark.parametrize(
-    ("history", "arguments", "message"),
-    [
-        (None, ["x", "-t", "bm25:nowhere"], "does not exist"),
-        (None, ["  ", "-t", TRAVEL], "the question is empty"),
-        (None, ["x"], "no target is named; name one (--target bm25:docs)"),
-        (None, ["x", "-t", TRAVEL, "--target-option", "colour=red"], "unknown setting `colour`"),
-        (None, ["x", "-t", TRAVEL, "--history", "turns.json"], "cannot be read: No such file"),
-        *[
-            (text, ["x", "-t", TRAVEL, "--history", "turns.json"], message)
-            for text, message in (
-                (
-                    '[{"role": "bot", "content": "x"}]',
-                    "`history.0.role` is not one of system, user, assistant, tool; write one",
-                ),
-                ("[5]", "`history.0` is a number"),
-                ("{}", "is not a list of turns; write ["),
-                ("", "is not JSON"),
-                ("[" * 100_000, "is not JSON"),
-                ('[{"role": "user", "content": "x"}]', "takes only the question; leave it out"),
-            )
-        ],
-    ],
-)
+@pytest.mark.parametrize(("history", "arguments", "message"), data("cli.json")["wrong_questions_exit_2"])
 def test_wrong_usage_exits_2(
     capsys: pytest.CaptureFixture[str], history: str | None, arguments: list[str], message: str
 ) -> None:
     if history is not None:
-        Path("turns.json").write_text(history)
-    assert _run(["ask", *arguments]) == 2
+        Path("turns.json").write_text(history.replace("DEEP", "[" * 100_000))
+    assert _run(["ask", *(TRAVEL if each == "TRAVEL" else each for each in arguments)]) == 2
     assert message in capsys.readouterr().err
 
 

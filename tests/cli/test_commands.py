@@ -22,6 +22,7 @@ from evaltrack.errors import Guide
 from tests import judging
 from tests.api.test_evaluate import golden
 from tests.conftest import evaltrack, few_questions
+from tests.files import data
 from tests.warm import WarmProcess
 
 GOOD = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
@@ -65,24 +66,7 @@ def test_the_result_goes_to_stdout_and_nothing_else_does(store_uri: str, folder:
     assert "\x1b" not in table.stdout + table.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ("none.jsonl", 2, ["Error: none.jsonl: no such file; name a golden set", Guide.GOLDEN_FILE.reference]),
-        ("good.jsonl -t recorded:other.answers", 3, ["no question passed or failed: 1 of 1 failed with an error"]),
-        ("good.jsonl -t recorded:escaped.answers", 3, ["the file recorded: \ufffd]0;x\ufffd next\n"]),
-        (
-            "good.jsonl -t recorded:one.answers --judge recorded:verdicts",
-            3,
-            [
-                "Warning: the judge failed on 1 of 1 question, left out of its means",
-                "Error: no question passed or failed: 1 of 1 failed with an error",
-            ],
-        ),
-        ("two.jsonl -t recorded:one.answers", 0, ["1 of 2 questions failed and is left out of the means"]),
-        ("two.jsonl -t recorded:one.answers --min-coverage 0.9", 3, ["coverage 0.500 is below --min-coverage 0.9"]),
-    ],
-)
+@pytest.mark.parametrize(("words", "code", "said"), data("cli.json")["exit_codes_of_a_run"])
 def test_exit_codes_of_a_run(store_uri: str, folder: Path, words: str, code: int, said: list[str]) -> None:
     ended = evaltrack("run", *words.split(), cwd=folder, env={"MLFLOW_TRACKING_URI": store_uri})
     assert (ended.returncode, "Recall@5" in ended.stdout) == (code, "one.answers" in words)

@@ -14,6 +14,7 @@ import mlflow
 import pytest
 
 from evaltrack import Response, Source, run_eval
+from tests.files import data
 from tests.judging import cli, store_in
 from tests.stores import copy_store
 
@@ -82,125 +83,39 @@ def here(original: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     mlflow.set_tracking_uri(None)
 
 
-COMMANDS = {
-    "compare": ("compare", "--no-log"),
-    "compare CANDIDATE": ("compare", "CANDIDATE", "--no-log"),
-    "compare with BASELINE": ("compare", "CANDIDATE", "--baseline-run", "BASELINE", "--no-log"),
-    "report": ("report", "-o", "x.html"),
-    "report CANDIDATE": ("report", "CANDIDATE", "-o", "x.html"),
-    "report BASELINE": ("report", "BASELINE", "-o", "x.html"),
-    "show": ("baseline", "show", "few"),
-    "list": ("baseline", "show"),
-}
-
-
-@dataclass(frozen=True)
-class Gone:
-    """What is done to the store, and what the commands then say: the code, and a part of the message.
-
-    A command that is not named here ends with 0.
-    """
-
-    spoil: Callable[[Here], object]
-    said: dict[str, tuple[int, str]]
-
-
-RUN_DELETED = "MLflow run {run} is deleted; restore it first: mlflow runs restore --run-id {run}"
-OF_BASELINE = "baseline of golden set `few`: "
-RESTORED = "MLflow experiment `the gate` is deleted; restore it: mlflow experiments restore --experiment-id 1"
-OR_ANOTHER = f"{RESTORED}, or choose another with --experiment"
-PURGED = "run BASELINE is not in sqlite:///STORE/mlflow.db; was it deleted for good, or made in another store?"
-NO_RUN = "there is no MLflow run `BASELINE` in sqlite:///STORE/mlflow.db; another store may hold it (MLFLOW_TRACKING"
-RENAMED = "there is no MLflow experiment `the gate` in sqlite:///STORE/mlflow.db; existing experiments: `another`"
-NONE_LEFT = "{file} of run {run} and all its other artifacts are missing; make their folder available on this"
-ONE_LOST = "{file} of run {run} is missing, but its other artifacts exist; restore it, or evaluate again"
-ROWS, SUMMARY = "per_question.parquet", "summary.json"
-
-
 def named_elsewhere(here: Here) -> None:
     tag = here.client.get_experiment(here.experiment_id).tags[BASELINE_TAG]
     here.client.set_experiment_tag(here.experiment_id, BASELINE_TAG, tag.replace(here.baseline, NOBODY))
 
 
-def on(names: tuple[str, ...], code: int, said: str) -> dict[str, tuple[int, str]]:
-    return dict.fromkeys(names, (code, said))
-
-
-COMPARED = ("compare", "compare CANDIDATE", "compare with BASELINE")
-OF_CANDIDATE = ("report", "report CANDIDATE")
-GONE = {
-    "nothing": Gone(lambda here: None, {}),
-    "the candidate, deleted": Gone(
-        lambda here: here.client.delete_run(here.candidate),
-        {
-            "compare": (3, "run BASELINE would be compared with itself; evaluate again"),
-            **on((*COMPARED[1:], "report CANDIDATE"), 3, RUN_DELETED.format(run="CANDIDATE")),
-        },
-    ),
-    "the baseline, deleted": Gone(
-        lambda here: here.client.delete_run(here.baseline),
-        {
-            **on(("compare with BASELINE", "report BASELINE"), 3, "Error: " + RUN_DELETED.format(run="BASELINE")),
-            **on((*COMPARED[:2], "show"), 3, f"{OF_BASELINE}{RUN_DELETED.format(run='BASELINE')}; or set another: "),
-        },
-    ),
-    "the baseline, deleted for good": Gone(
-        lambda here: here.purge(here.baseline),
-        {
-            **on(("compare with BASELINE", "report BASELINE"), 2, NO_RUN),
-            **on((*COMPARED[:2], "show"), 3, f"{OF_BASELINE}{PURGED} Set another: evaltrack baseline set RUN"),
-        },
-    ),
-    "the baseline, of another store": Gone(
-        named_elsewhere, on((*COMPARED[:2], "show"), 3, f"{OF_BASELINE}{PURGED.replace('BASELINE', NOBODY)} Set an")
-    ),
-    "the experiment, deleted": Gone(
-        lambda here: here.client.delete_experiment(here.experiment_id),
-        {
-            **on((*COMPARED[1:], "report CANDIDATE", "report BASELINE"), 3, RESTORED),
-            **on(("compare", "report", "show", "list"), 3, OR_ANOTHER),
-        },
-    ),
-    "the experiment, renamed": Gone(
-        lambda here: here.client.rename_experiment(here.experiment_id, "another"),
-        on(("compare", "report", "show", "list"), 2, RENAMED),
-    ),
-    "all artifacts of the candidate": Gone(
-        lambda here: shutil.rmtree(here.artifacts(here.candidate)),
-        {
-            **on(COMPARED, 3, NONE_LEFT.format(file=ROWS, run="CANDIDATE")),
-            **on(OF_CANDIDATE, 3, NONE_LEFT.format(file=SUMMARY, run="CANDIDATE")),
-        },
-    ),
-    "all artifacts of the baseline": Gone(
-        lambda here: shutil.rmtree(here.artifacts(here.baseline)),
-        {
-            **on(COMPARED, 3, NONE_LEFT.format(file=ROWS, run="BASELINE")),
-            **on(("report BASELINE",), 3, NONE_LEFT.format(file=SUMMARY, run="BASELINE")),
-            **on(("show",), 3, NONE_LEFT.format(file=ROWS, run="BASELINE")),
-        },
-    ),
-    "the rows": Gone(
-        lambda here: (here.artifacts(here.candidate) / ROWS).unlink(),
-        on((*COMPARED, *OF_CANDIDATE), 3, ONE_LOST.format(file=ROWS, run="CANDIDATE")),
-    ),
-    "the summary": Gone(
-        lambda here: (here.artifacts(here.candidate) / SUMMARY).unlink(),
-        on(OF_CANDIDATE, 3, ONE_LOST.format(file=SUMMARY, run="CANDIDATE")),
-    ),
+GONE: dict[str, Callable[[Here], object]] = {
+    "nothing": lambda here: None,
+    "the candidate, deleted": lambda here: here.client.delete_run(here.candidate),
+    "the baseline, deleted": lambda here: here.client.delete_run(here.baseline),
+    "the baseline, deleted for good": lambda here: here.purge(here.baseline),
+    "the baseline, of another store": named_elsewhere,
+    "the experiment, deleted": lambda here: here.client.delete_experiment(here.experiment_id),
+    "the experiment, renamed": lambda here: here.client.rename_experiment(here.experiment_id, "another"),
+    "all artifacts of the candidate": lambda here: shutil.rmtree(here.artifacts(here.candidate)),
+    "all artifacts of the baseline": lambda here: shutil.rmtree(here.artifacts(here.baseline)),
+    "the rows": lambda here: (here.artifacts(here.candidate) / "per_question.parquet").unlink(),
+    "the summary": lambda here: (here.artifacts(here.candidate) / "summary.json").unlink(),
 }
+"""What is done to the store."""
+
+TOLD = data("what_is_gone.json")
+"""Commands, and what they then say: the exit code and a part of the message; those that are not named end with 0."""
 
 
 @pytest.mark.parametrize("what", GONE)
 def test_what_is_gone_has_its_own_message(here: Here, capsys: pytest.CaptureFixture[str], what: str) -> None:
-    gone = GONE[what]
-    gone.spoil(here)
+    GONE[what](here)
     names = {"BASELINE": here.baseline, "CANDIDATE": here.candidate, "STORE": str(here.folder)}
-    for name, command in COMMANDS.items():
+    for name, command in TOLD["commands"].items():
         capsys.readouterr()
-        code = cli(*(names.get(word, word) for word in command))
+        code = cli(*(names.get(word, word) for word in command.split()))
         told = capsys.readouterr().err
-        expected, said = gone.said.get(name, (0, ""))
+        expected, said = TOLD["said"][what].get(name, (0, ""))
         for short, whole in names.items():
             said = said.replace(short, whole)
         assert code == expected, (name, told)
