@@ -66,6 +66,7 @@ class Guide(StrEnum):
     JUDGES = "how-to/judges/#judge-answers"
     JUDGE_FAILED = "how-to/judges/#cost-speed-and-errors"
     JUDGE_FUNCTION = "how-to/judges/#a-function-of-your-own"
+    SCORES = "how-to/judges/#scores-of-your-own"
     BASELINE = "how-to/ci/#the-baseline"
     COMPARABLE = "concepts/gate/#what-is-compared"
     STORE = "how-to/mlflow-server/#for-a-team"

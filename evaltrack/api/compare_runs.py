@@ -74,9 +74,14 @@ def compare_runs(
     store = connect_to_read(tracking_uri)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
     name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
-    candidate_run, baseline_run = choose_runs(
-        store, candidate, baseline, experiment, saved=saved.info if saved else None, golden=name
-    )
+    try:
+        candidate_run, baseline_run = choose_runs(
+            store, candidate, baseline, experiment, saved=saved.info if saved else None, golden=name
+        )
+    except UsageError as error:
+        if golden != golden_name(golden) and not Path(golden).exists():
+            raise UsageError(f"{golden}: no such file; {error}", guide=error.guide) from None
+        raise
     rules = config.rules(metric_table(candidate_run.signature.scores, baseline_run.signature.scores))
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
         was = saved or side_of_run(store, baseline_run, Path(folder))

@@ -49,7 +49,7 @@ def lint_golden(
     Raises:
         UsageError: the corpus cannot be read, or a code is unknown.
     """
-    codes = RULES.keys() - {"bad-line"}
+    codes = RULES.keys() - {"bad-line", "bad-file"}
     for code in ignore:
         if code not in codes:
             raise UsageError(f"`ignore={shown_text(code)}`: no such code to ignore; {did_you_mean(code, codes)}")
@@ -69,7 +69,7 @@ def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
         line = error.lines[place] if error.lines else None
         prefix = f"{file}: " if line is None else f"{file}:{line}: "
         message, _, cure = problem[len(prefix) :].partition("; ")
-        yield finding_of_set(file, "bad-line", message, cure or "correct it", line)
+        yield finding_of_set(file, "bad-file" if line is None else "bad-line", message, cure or "correct it", line)
 
 
 def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:

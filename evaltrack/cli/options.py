@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.settings_sources import table_place, underscored
-from evaltrack.records.config import Config, did_you_mean, takes_several, traits
+from evaltrack.records.config import Config, did_you_mean, option_name, takes_several, traits
 
 OTHERS = "Options"
 """The heading of options without a group. It is the last."""
@@ -221,6 +221,19 @@ def _default(option: click.Option, value: Any, place: str) -> list[str] | str:
     return texts if option.multiple else texts[0]
 
 
+def name_variables(command: click.Command, prefix: str) -> None:
+    """Let environment variables have the names of options: EVALTRACK_COMPARE_ALL is `--all` of compare."""
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            name_variables(below, f"{prefix}_{name}")
+    for option in own_options(command).values():
+        option.envvar = f"{prefix}_{_long_name(option)}".upper()
+
+
+def _long_name(option: click.Option) -> str:
+    return max(option.opts, key=len).lstrip("-").replace("-", "_")
+
+
 def check_environment(environment: Mapping[str, str], command: click.Command) -> None:
     """Refuse variables that look like options of a command but are none.
 
@@ -230,9 +243,9 @@ def check_environment(environment: Mapping[str, str], command: click.Command) ->
     if isinstance(command, click.Group):  # a variable of all commands may begin with its name
         return
     prefix = f"EVALTRACK_{str(command.name).upper()}_"
-    names = {
-        f"{prefix}{name.upper()}" for name in own_options(command).keys() | fields_of(command).keys()
-    } | OTHER_VARIABLES
+    own, fields = own_options(command), fields_of(command)
+    options = {*map(_long_name, own.values()), *(option_name(name, field) for name, field in fields.items())}
+    names = {f"{prefix}{name.upper()}" for name in own.keys() | fields.keys() | options} | OTHER_VARIABLES
     for name in sorted(environment):
         if name.startswith(prefix) and name not in names:
             raise UsageError(f"{name}: `{command.name}` has no such option; {did_you_mean(name, names)}")

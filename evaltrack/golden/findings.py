@@ -26,7 +26,8 @@ class Rule(NamedTuple):
 
 
 RULES = {
-    "bad-line": Rule("error", "a line is not a valid question, or the file cannot be read"),
+    "bad-line": Rule("error", "a line is not a valid question"),
+    "bad-file": Rule("error", "the file does not exist, cannot be read, or holds no questions"),
     "missing-id": Rule("error", "an expected id is not in the corpus"),
     "other-form-id": Rule(
         "error", "an expected id is in the corpus with another spelling: case, leading zeros, `.md`, `_`, `-`"

@@ -34,7 +34,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.judges import FAITHFULNESS, Functions, asks_judge, split_name
 from evaltrack.judges.builtin_scores import TOO_LONG, bounded_text, open_builtin
 from evaltrack.judges.function import response_service
@@ -116,7 +116,7 @@ def open_scorer(
         return ProcessScorer(spec, measures_raw=builtin is not None)
     if is_mlflow:
         return MlflowScorer(place, name)
-    return FunctionScorer(import_function(place, "score"), place, name, own_loop=own_loop)
+    return FunctionScorer(import_function(place, "score", Guide.SCORES), place, name, own_loop=own_loop)
 
 
 def check_scores(scorers: Sequence[Scorer]) -> None:
@@ -303,4 +303,4 @@ def _open_mlflow(place: str, spec: str) -> GenaiJudge | LibraryMetric:
         return open_builtin_scorer(name, {**settings, "guidelines": lines}, spec)
     if model:
         raise UsageError(f"`scores={spec}`: `?model=` is for scorers that are built in; name the model in your own")
-    return GenaiJudge(import_function(place, "score"), spec)
+    return GenaiJudge(import_function(place, "score", Guide.SCORES), spec)

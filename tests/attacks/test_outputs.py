@@ -11,10 +11,10 @@ import mlflow
 import pytest
 
 from evaltrack import run_eval
+from evaltrack.cli import main
 from evaltrack.errors import UsageError
 from tests import warm
 from tests.api.test_evaluate import golden
-from tests.cli.test_commands import code
 from tests.files import put
 from tests.small_targets import good, worse
 
@@ -26,6 +26,15 @@ MAIN = "from evaltrack.cli import main\nmain({words!r})\n"
 SAID = "stdout could not be written: "
 
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+
+
+def code(*arguments: str | Path) -> int:
+    """The exit code of the command line."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(map(str, arguments)))
+    found = ended.value.code
+    assert isinstance(found, int)
+    return found
 
 
 def ended(folder: Path, around: str, *words: str | Path) -> subprocess.CompletedProcess[str]:

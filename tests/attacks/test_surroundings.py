@@ -25,8 +25,7 @@ from evaltrack.records import Row
 from evaltrack.system.processes import stop_signals
 from tests import warm
 from tests.api.test_evaluate import golden
-from tests.attacks.test_outputs import ended, recorded
-from tests.cli.test_commands import code
+from tests.attacks.test_outputs import code, ended, recorded
 from tests.files import put
 from tests.small_targets import good, worse
 from tests.stores import trace_counts

@@ -73,6 +73,7 @@ def test_one_value_of_an_option_that_is_repeated(tmp_path: Path) -> None:
 
 
 def test_a_variable_or_a_file_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+    assert "no such option" not in called("compare", cwd=tmp_path, env={"EVALTRACK_COMPARE_ALL": "1"}).stderr
     ended = called("run", "golden.jsonl", cwd=tmp_path, env={"EVALTRACK_RUN_OUTPT": "3"})
     said = "EVALTRACK_RUN_OUTPT: `run` has no such option; did you mean `EVALTRACK_RUN_OUTPUT`?"
     assert (ended.returncode, ended.stderr) == (2, f"Error: {said}\n")
