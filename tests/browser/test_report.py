@@ -54,7 +54,7 @@ def test_the_first_screen_is_enough_for_a_triage(files: Files, tab: Open) -> Non
     page = tab(viewport={"width": 1440, "height": 900})
     page.goto(files["comparison"])
     head = page.locator(".head")
-    assert head.evaluate("head => head.offsetHeight") <= 210
+    assert head.evaluate("head => head.offsetHeight") <= 190
     for words in ("Regression", "Cause of ", "Next: ", "8 questions broke"):
         assert words in head.inner_text()
     row = page.locator(".row", has_text="money")
@@ -86,7 +86,7 @@ def test_the_head_of_a_long_verdict_leaves_room_for_the_questions(tab: Open, tmp
         for width in (1440, 1024):
             page.set_viewport_size({"width": width, "height": 900})
             page.goto(path.as_uri())
-            assert page.locator(".head").evaluate("head => head.offsetHeight") <= 210, (name, width)
+            assert page.locator(".head").evaluate("head => head.offsetHeight") <= 190, (name, width)
 
 
 def test_tabs_are_links_and_keep_what_is_chosen(files: Files, tab: Open) -> None:
