@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from evaltrack import __version__
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.settings_sources import read_settings
 from evaltrack.golden.corpus import READERS, read_corpus
 from evaltrack.golden.reader import open_golden
 from evaltrack.records.question import words_of
@@ -23,7 +24,7 @@ from evaltrack.system.files import new_files
 from evaltrack.targets import default_target
 
 CI = Literal["github", "gitlab", "jenkins", "none"]
-BASELINE = "evaltrack.baseline.json"
+SETTINGS, BASELINE = "evaltrack.toml", "evaltrack.baseline.json"
 LOOPBACK = re.compile(r"(?:[a-z]+:)*https?://(?:localhost|127\.|0\.0\.0\.0|\[::1?\])", re.IGNORECASE)
 OWN_FUNCTION = "python:evaltrack_target:ask"
 """The target that is written if there is no app yet."""
@@ -49,15 +50,22 @@ CI_FILES = {
 }
 """The template of each CI, its file, and the step that remains then."""
 
+QUOTE_WORDS = 12
+"""Words of the quotations in example questions."""
+
 EXAMPLE_NOTE = "an example: write a question of your users, and remove `draft`"
 
 
 @dataclass(frozen=True)
 class ProjectPlan:
-    """The texts of the files by their paths in `folder`. `examples` is the path of a golden set of examples to edit."""
+    """The texts of the written files by their paths in `folder`, and the paths of existing files that were kept.
+
+    `examples` is the path of a golden set of examples to edit.
+    """
 
     folder: Path
     files: Mapping[str, str]
+    kept: Sequence[str]
     examples: str
     notes: Sequence[str]
 
@@ -71,7 +79,9 @@ def init_project(
     ci: CI = "none",
     force: bool = False,
 ) -> ProjectPlan:
-    """Write `evaltrack.toml`, a first golden set, a target and a CI file: all of them or none.
+    """Write those of `evaltrack.toml`, a first golden set, a target and a CI file that do not exist yet.
+
+    An existing `evaltrack.toml` is kept, and its golden set and target are used.
 
     Args:
         folder: The project's folder, made if it is missing. Other paths are relative to it.
@@ -85,9 +95,12 @@ def init_project(
         force: True replaces existing files.
 
     Raises:
-        UsageError: files exist, all of which are named; or a choice is wrong. Nothing was written.
+        UsageError: a choice is wrong. Nothing was written.
     """
     folder = Path(folder)
+    if (folder / SETTINGS).is_file() and not force:
+        run = read_settings(folder).get("run", {})
+        golden, target = golden or str(run.get("golden") or "") or None, target or str(run.get("target") or "")
     golden = _only_golden(folder) if golden is None else golden
     corpus = _pages_in(folder) if corpus is None else corpus
     _check(golden, corpus=corpus, target=target)
@@ -106,7 +119,7 @@ def init_project(
         texts |= {f"{corpus}/{name}": _text(f"sample/{name}") for name in SAMPLE_PAGES}
         texts[golden] = _text("sample/sample.jsonl")
     asked = target or (f"bm25:{corpus}" if corpus else "auto")
-    texts["evaltrack.toml"] = _settings(golden, asked, corpus)
+    texts[SETTINGS] = _settings(golden, asked, corpus)
     if target == OWN_FUNCTION or (corpus and not target):
         texts["evaltrack_target.py"] = _filled("target.py.txt", CORPUS=_quoted(corpus))
     project = folder / "pyproject.toml"
@@ -116,15 +129,13 @@ def init_project(
         path, texts_of_ci, more = _ci_file(ci, golden, asked)
         texts[path] = texts_of_ci
         notes += more
-    in_the_way = [name for name in texts if os.path.lexists(folder / name)]
-    if in_the_way and not force:
-        names = ", ".join(in_the_way)
-        raise UsageError(f"{folder}: these files exist: {names}; move them, or replace them with `force=True`")
+    kept = [name for name in texts if os.path.lexists(folder / name) and not force]
+    written = {name: text for name, text in texts.items() if name not in kept}
     with new_files(force=force) as new:
-        for name, text in texts.items():
+        for name, text in written.items():
             with new.open(folder / name) as file:
                 file.write(text)
-    return ProjectPlan(folder, texts, examples, notes)
+    return ProjectPlan(folder, written, kept, examples if examples in written else "", notes)
 
 
 def _pages_in(folder: Path) -> str:
@@ -158,12 +169,19 @@ def _example_set(corpus: Path) -> str:
     chunks = [chunk for chunk in read_corpus(corpus) if words_of(chunk.text)]
     if not chunks:
         raise UsageError(f"corpus {corpus}: holds no words that could be asked about; name another with `corpus=`")
-    asked = [(f"What does `{chunk.id}` answer?", [chunk.id]) for chunk in dict.fromkeys((chunks[0], chunks[-1]))]
-    lines = [
-        {"id": number, "question": question, "expected_chunks": expected, "draft": True, "notes": EXAMPLE_NOTE}
-        for number, (question, expected) in enumerate([*asked, ("What do the pages not answer?", [])], 1)
+    lines: list[dict[str, object]] = [
+        {"question": f"What does `{chunk.id}` answer?", "expected_passages": [{"quote": _quote(chunk.text)}]}
+        for chunk in dict.fromkeys((chunks[0], chunks[-1]))
     ]
+    lines.append({"question": "What do the pages not answer?", "expected_chunks": []})
+    lines = [{"id": number, **line, "draft": True, "notes": EXAMPLE_NOTE} for number, line in enumerate(lines, 1)]
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+
+
+def _quote(text: str) -> str:
+    """Return the first words of the longest line, which any retriever of the page returns, however it cuts pages."""
+    line = max(text.splitlines(), key=lambda line: len(words_of(line)))
+    return " ".join([word for word in line.split() if words_of(word)][:QUOTE_WORDS])
 
 
 def _settings(golden: str, target: str, corpus: str) -> str:

@@ -35,7 +35,7 @@ def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: 
       evaltrack init -t python:app.rag:ask                    your own function
 
     If FOLDER has no pages and no golden set, init writes a sample that you can run straight away. Existing files are
-    kept unless --force is given.
+    kept unless --force is given, so that `evaltrack init --ci github` adds a CI file later.
     """
     from evaltrack.api.init_project import init_project
 
@@ -50,6 +50,8 @@ def _print_end(plan: ProjectPlan) -> None:
 
     for name in plan.files:
         click.echo(shown_text(str(plan.folder / name)))
+    for name in plan.kept:
+        click.echo(f"kept: {shown_text(str(plan.folder / name))}", err=True)
     if plan.examples:
         review = f"evaltrack golden review {quoted(plan.examples)}"
         click.echo(f"{plan.examples} holds drafts, which runs leave out; edit them, or review them: {review}", err=True)

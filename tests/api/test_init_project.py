@@ -36,7 +36,9 @@ def test_a_new_project_runs_once_its_examples_are_edited(project: Path, capsys: 
     assert "golden/docs.jsonl holds drafts, which runs leave out" in capsys.readouterr().err
     path = Path("golden/docs.jsonl")
     questions = list(open_golden(path, drafts=True))
-    assert [each.expected_chunks for each in questions] == [("bicycles#renting-one",), ("boats#renting-one",), ()]
+    quoted = [[passage.quote for passage in each.expected_passages or ()] for each in questions]
+    words = "is rented at the desk for a day, with a"
+    assert quoted == [[f"A bicycle {words}"], [f"A boat {words}"], []]
     assert _run(["golden", "lint", str(path)]) == 0
     assert _run(["run"]) == 2
     assert "holds only drafts (3)" in capsys.readouterr().err
@@ -60,17 +62,28 @@ def test_without_pages_the_set_is_a_sample_that_runs(
     assert measured == (4, 1, 1)
 
 
-def test_nothing_is_overwritten_unasked(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_files_are_kept_unless_told_otherwise(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "evaltrack.toml").write_text("[run]\nk = 3\n")
     (project / "evaltrack_target.py").symlink_to("nowhere.py")
-    before = contents(project)
     given = ["--corpus", "docs", "--golden", ""]
-    assert _run(["init", *given]) == 2
-    assert contents(project) == before
-    said = capsys.readouterr().err
-    assert "these files exist: evaltrack.toml, evaltrack_target.py; move them, or replace them with --force" in said
+    assert _run(["init", *given]) == 0
+    said = capsys.readouterr()
+    assert said.out == "golden/docs.jsonl\n"
+    assert said.err.startswith("kept: evaltrack.toml\nkept: evaltrack_target.py\n")
+    assert (project / "evaltrack.toml").read_text() == "[run]\nk = 3\n"
+    assert not (project / "nowhere.py").exists()
     assert _run(["init", *given, "--force"]) == 0
     assert tomllib.loads((project / "evaltrack.toml").read_text())["run"]["target"] == "bm25:docs"
+
+
+def test_a_ci_file_that_is_added_later_runs_what_the_settings_name(project: Path) -> None:
+    init_project(project, target="python:app.rag:ask")
+    (project / "golden/other.jsonl").write_text("")
+    plan = init_project(project, ci="github")
+    (text,) = plan.files.values()
+    given = yaml.safe_load(text)["jobs"]["gate"]["steps"][3]["with"]
+    assert (given["golden"], given["target"]) == ("golden/docs.jsonl", "python:app.rag:ask")
+    assert plan.kept == ["evaltrack.toml"]
 
 
 def test_each_ci_has_its_file(project: Path) -> None:
@@ -78,8 +91,6 @@ def test_each_ci_has_its_file(project: Path) -> None:
     job = yaml.safe_load((project / ".github/workflows/evaltrack.yml").read_text())["jobs"]["gate"]
     assert job["steps"][2]["run"].startswith("pip install ")
     assert job["steps"][3]["with"]["golden"] == "golden/docs.jsonl"
-    for path in ("evaltrack.toml", "evaltrack_target.py"):
-        (project / path).unlink()
     plan = init_project(project, golden="golden/docs.jsonl", corpus="docs", ci="jenkins")
     assert ".venv/bin/pip install " in plan.files["Jenkinsfile.evaltrack"]
     text = init_project(project / "other", ci="gitlab").files[".gitlab/evaltrack.yml"]
@@ -121,7 +132,8 @@ def test_pages_without_headings_are_asked_about_too(tmp_path: Path) -> None:
     (tmp_path / "docs/note.txt").write_text("The key hangs beside the door of the shed.")
     plan = init_project(tmp_path, corpus="docs")
     asked, negative = open_golden(tmp_path / plan.examples, drafts=True)
-    assert (asked.expected_chunks, negative.negative) == (("note",), True)
+    assert [each.quote for each in asked.expected_passages or ()] == ["The key hangs beside the door of the shed."]
+    assert negative.negative
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty/a.md").write_text("…")
     with pytest.raises(UsageError, match="no words"):
