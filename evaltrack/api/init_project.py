@@ -24,7 +24,7 @@ from evaltrack.system.files import new_files
 from evaltrack.targets import default_target
 
 CI = Literal["github", "gitlab", "jenkins", "none"]
-SETTINGS, BASELINE = "evaltrack.toml", "evaltrack.baseline.json"
+SETTINGS, BASELINE = "evaltrack.toml", "baseline.json"
 LOOPBACK = re.compile(r"(?:[a-z]+:)*https?://(?:localhost|127\.|0\.0\.0\.0|\[::1?\])", re.IGNORECASE)
 OWN_FUNCTION = "python:evaltrack_target:ask"
 """The target that is written if there is no app yet."""

@@ -101,7 +101,7 @@ def test_each_ci_has_its_file(project: Path) -> None:
 @pytest.mark.parametrize(("target", "varies"), [("http://127.0.0.1:9/ask", True), ("bm25:docs", False)])
 def test_the_baseline_of_a_target_that_may_vary_has_trials(project: Path, ci: CI, target: str, varies: bool) -> None:
     plan = init_project(project, corpus="docs", target=target, ci=ci)
-    made = "evaltrack run --trials 3 > evaltrack.baseline.json, so that compare can tell flaky questions from broken"
+    made = "evaltrack run --trials 3 > baseline.json, so that compare can tell flaky questions from broken"
     assert [made in text for text in (*plan.files.values(), *plan.notes)].count(True) == 2 * varies
 
 
