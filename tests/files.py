@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,3 +24,11 @@ def put(path: Path, content: Any) -> Path:
 
 def data(name: str) -> Any:
     return json.loads((Path(__file__).parent / "data" / name).read_text(encoding="utf-8"))
+
+
+def check_rendering(name: str, text: str) -> None:
+    """Compare a text with its approved rendering in `tests/renderings`. APPROVE=1 approves it first: read the diff."""
+    path = Path(__file__).parent / "renderings" / name
+    if os.environ.get("APPROVE"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")

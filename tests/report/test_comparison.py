@@ -43,11 +43,10 @@ from tests.comparisons import (
     quiet,
 )
 from tests.conftest import REPO
+from tests.files import check_rendering
 from tests.report.whole_pages import body, every_change
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
-
-RENDERINGS = Path(__file__).parent.parent / "renderings"
 
 
 def commands(of: Comparison) -> str:
@@ -84,7 +83,7 @@ def test_a_comparison_is_rendered_to_the_letter(
     render: Callable[[Comparison], str], suffix: str, make: Callable[[], Comparison], name: str
 ) -> None:
     """Each fate, rerun, acceptance, source and score in each form; and a run against itself, which says little."""
-    assert render(make()) == (RENDERINGS / f"{name}.{suffix}").read_text(encoding="utf-8")
+    check_rendering(f"{name}.{suffix}", render(make()))
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,7 @@ from tests.comparisons import (
     quiet,
 )
 from tests.conftest import REPO
+from tests.files import check_rendering
 from tests.report.test_run import result
 from tests.report.whole_pages import body, every_outcome, outcomes
 from tests.rows_file import rich_rows, written
@@ -250,7 +251,7 @@ def test_a_run_is_rendered_to_the_letter() -> None:
     made, rows, around = every_outcome()
     page = run_html(made, reader(rows), around)
     assert_inert(Page(page))
-    assert body(page) == (REPO / "tests/renderings/run.html").read_text(encoding="utf-8")
+    check_rendering("run.html", body(page))
 
 
 # Plots

@@ -25,7 +25,7 @@ from evaltrack.report.leaderboard import (
 from evaltrack.report.schemas import made_schemas
 from tests.compared import contender
 from tests.comparisons import EVIL
-from tests.conftest import REPO
+from tests.files import check_rendering
 from tests.report.test_html import ATTRIBUTES, TAGS, Page
 
 GOOD, BAD = [True] * 10, [True] * 4 + [False] * 5 + [None]
@@ -61,7 +61,7 @@ def machine(made: SweepResult) -> str:
     [(printed, "leaderboard.txt"), (leaderboard_note, "leaderboard.md"), (machine, "leaderboard.json")],
 )
 def test_a_leaderboard_is_rendered_to_the_letter(render: Callable[[SweepResult], str], name: str) -> None:
-    assert render(result(board())) == (REPO / "tests/renderings" / name).read_text(encoding="utf-8")
+    check_rendering(name, render(result(board())))
 
 
 def test_nothing_measured_is_said() -> None:

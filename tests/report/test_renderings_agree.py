@@ -17,8 +17,7 @@ from evaltrack.report.comparison_words import reasons
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.templates import say
 from evaltrack.report.words import metric_course, metric_title
-from tests.conftest import REPO
-from tests.files import data
+from tests.files import check_rendering, data
 from tests.hard_comparisons import HARD
 
 FORMS: dict[str, Callable[[Comparison], str]] = {
@@ -45,7 +44,7 @@ def said(name: str, form: str) -> str:
 
 def test_the_hard_comparisons_are_rendered_to_the_letter() -> None:
     texts = [f"{name}\n\n{comparison_text(hard(name), 250)}\n" for name in HARD if name != "ten_thousand"]
-    assert "".join(texts) == (REPO / "tests/renderings/hard.txt").read_text(encoding="utf-8")
+    check_rendering("hard.txt", "".join(texts))
 
 
 @pytest.mark.parametrize("form", FORMS)

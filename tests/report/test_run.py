@@ -39,6 +39,7 @@ from evaltrack.tracking.rows import TableWriter, read_table, stored_rows
 from evaltrack.tracking.writer import TABLE_ROWS
 from tests.compared import flatten, measured
 from tests.conftest import REPO
+from tests.files import check_rendering
 from tests.rows_file import rich_rows, written
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
@@ -97,9 +98,6 @@ def shown(of: RunResult) -> str:
     return out.getvalue()
 
 
-RENDERINGS = REPO / "tests/renderings"
-
-
 def rich() -> RunResult:
     means = {"pass_rate": 0.75, "recall_at_k": 0.5, "precision_at_k": 0.1, "judge_score": 0.8, "combined_score": 0.4956}
     metrics = means | {"combined_score_best": 1.2, "precision_at_k.max": 0.2}
@@ -130,7 +128,7 @@ def machine(of: RunResult) -> str:
     [(shown, "run.txt"), (run_note, "run.md"), (machine, "run.json"), (run_screen, "run.screen.html")],
 )
 def test_a_run_is_rendered_to_the_letter(render: Callable[[RunResult], str], name: str) -> None:
-    assert render(rich()) == (RENDERINGS / name).read_text(encoding="utf-8")
+    check_rendering(name, render(rich()))
 
 
 def hints(metrics: dict[str, float], signature: Signature) -> list[str]:
@@ -339,7 +337,7 @@ def said() -> str:
 
 
 def test_what_the_judges_said_is_rendered_to_the_letter() -> None:
-    assert said() == (RENDERINGS / "reasoning.md").read_text(encoding="utf-8")
+    check_rendering("reasoning.md", said())
 
 
 def test_verdicts_can_be_read_back(tmp_path: Path) -> None:
