@@ -20,8 +20,8 @@ from evaltrack.records.run import (
     read_packages,
 )
 
-PACKAGE = "package "
-"""The prefix of the name of a package that differs."""
+PACKAGE, CODE = "package ", "file "
+"""The prefixes of the names of a package and of a file of the project that differ."""
 
 MODEL, TARGET, PROMPT = "model", "target", "prompt"
 """The settings that are compared even if a run states no others; also a part of the names of prompts."""
@@ -55,7 +55,7 @@ def run_differences(baseline: Run, candidate: Run) -> tuple[RunDifference, ...]:
     names = {*baseline.settings, *candidate.settings} if both else set()
     names -= {*SETTING_TAGS, COMMIT} - (baseline.settings.keys() & candidate.settings.keys())
     was, now = (_settings(run, names) for run in (baseline, candidate))
-    unstated = set(DIGESTS) - (was.keys() & now.keys())
+    unstated = {name for name in was.keys() ^ now.keys() if name in DIGESTS or name.startswith(CODE)}
     unstated |= set() if _names_model(baseline) and _names_model(candidate) else {MODEL}
     differing = [name for name in {*was, *now} - unstated if was.get(name) != now.get(name)]
     if COMMIT in differing and _code(was[COMMIT]) == _code(now[COMMIT]):
@@ -77,8 +77,8 @@ def about_answers(difference: RunDifference) -> bool:
 
 
 def about_sources(difference: RunDifference) -> bool:
-    """Return True if it can change the available sources: another corpus, commit, or setting of a bm25: target."""
-    if has_other_settings(difference):
+    """Return True if it can change the sources: another corpus, commit, code, or setting of a bm25: target."""
+    if has_other_settings(difference) or difference.name.startswith(CODE):
         return True
     one, other = ((value or "").partition(" ")[0] for value in (difference.baseline, difference.candidate))
     return not difference.own and (difference.name == CORPUS or (difference.name == COMMIT and one != other))
@@ -101,6 +101,7 @@ def _settings(run: Run, names: Collection[str]) -> dict[str, str]:
     settings = {name: value for name, value in run.settings.items() if name in names}
     installed = read_packages(settings.pop(PACKAGES, ""))
     settings |= {f"{PACKAGE}{name}": release for name, release in installed.items()}
+    settings |= {f"{CODE}{name}": digest for name, digest in (run.system.files if run.system else {}).items()}
     return settings | {name: value for name, value in signed.items() if value}
 
 

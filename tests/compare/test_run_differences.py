@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaltrack.compare.run_differences import RunDifference, about_sources, run_differences
-from evaltrack.records.run import Run
+from evaltrack.records.run import Run, System
 from evaltrack.report.templates import say
 from tests.comparisons import BASELINE, CANDIDATE, MADE, comparison
 
@@ -66,6 +66,11 @@ FILES = {"recorded responses": "aaaa", "recorded verdicts": "cccc"}
         (made(), made(golden_digest="4567", judge_prompt="a1"), "different golden set"),
         (made(judge_prompt="a1"), made(judge_prompt="b2"), "different judge prompt"),
         (made(), made(), "nothing recorded"),
+        (
+            replace(made(), system=System(files={"app.py": "a1", "b.py": "b1", "gone.py": "c1"})),
+            replace(made(), system=System(files={"app.py": "a2", "b.py": "b1"})),
+            "different file app.py",
+        ),
         (
             made(target="recorded:a.jsonl"),
             made(target="recorded:a.jsonl"),
