@@ -11,8 +11,8 @@ from typing import Any
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.importing.drafts import Drafts, ImportSettings, Line, Notes, check_fields, checked_lines, drafts
-from evaltrack.golden.importing.formats import CORPUS, PRESETS, detected_format, read_format
-from evaltrack.golden.importing.table import CorpusIds
+from evaltrack.golden.importing.file_types import CorpusIds
+from evaltrack.golden.importing.layouts import CORPUS, PRESETS, detected_format, read_format
 from evaltrack.golden.reader import open_golden
 from evaltrack.system.files import new_files
 from evaltrack.targets.traces import TraceReader, expression, trace_settings
@@ -51,7 +51,7 @@ def import_golden(
         files: One file or several: judgements and topics, a folder of BEIR, a table. Also ``dataset:NAME`` of MLflow,
             or ``traces:EXPERIMENT``, whose questions expect nothing and have the ids of their traces.
         output: The golden set to write, a `.jsonl`.
-        form: A format of `evaltrack.golden.importing.formats.FORMATS`; `auto` looks at the content.
+        form: A format of `evaltrack.golden.importing.layouts.FORMATS`; `auto` looks at the content.
         corpus: A folder of pages, or a `.jsonl` or `.parquet` of passages (`_id`, `text`). Expected ids are looked up
             in it, and texts of passages are replaced by their ids. BEIR's own `corpus.jsonl` is found without it.
         tracking_uri: MLflow store of a dataset or traces; None follows MLflow's own settings.

@@ -31,8 +31,8 @@ from evaltrack.records import (
 from evaltrack.records.base import cut, valid_text
 from evaltrack.records.row import seconds_now
 from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
-from evaltrack.targets.processes import InterruptedCallError, asked_twice
 from evaltrack.targets.threads import aside
+from evaltrack.targets.worker_pool import InterruptedCallError, asked_twice
 
 Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
 T = TypeVar("T")

@@ -30,7 +30,7 @@ from evaltrack.records.base import storable
 from evaltrack.records.config import Config, OptionalText, Table, Texts, setting, traits
 from evaltrack.records.run import MAX_K, OWN_PARAM
 from evaltrack.system.retries import CALL_SECONDS
-from evaltrack.targets.processes import MAX_WORKERS
+from evaltrack.targets.worker_pool import MAX_WORKERS
 from evaltrack.tracking.writer import TraceChoice
 
 LABEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.: -]{0,199}")

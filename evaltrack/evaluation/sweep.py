@@ -26,7 +26,7 @@ from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.ranking import check_metric
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import parsed_toml
-from evaltrack.golden.importing.table import read_yaml
+from evaltrack.golden.importing.file_types import read_yaml
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.judges import asks_judge, judge_names
 from evaltrack.metrics.catalogue import metric_table

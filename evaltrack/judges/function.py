@@ -17,9 +17,9 @@ from evaltrack.judges.recorded import findings, folded, read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Record, Response, Verdict
 from evaltrack.targets.child import Service
-from evaltrack.targets.processes import Order, Pool, ResponseCall
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import user_call
+from evaltrack.targets.worker_pool import Order, Pool, ResponseCall
 
 
 def takes_response(function: Callable[..., Any]) -> bool:

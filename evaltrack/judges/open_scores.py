@@ -48,9 +48,9 @@ from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.targets.child import Service
-from evaltrack.targets.processes import Order, Pool, ResponseCall
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
+from evaltrack.targets.worker_pool import Order, Pool, ResponseCall
 from evaltrack.tracking.genai import LIBRARIES, GenaiJudge, LibraryMetric, open_builtin_scorer
 from evaltrack.tracking.rows import columns_with
 

@@ -80,7 +80,7 @@ class CallError(Record):
 
 
 def main(order: dict[str, Any]) -> None:
-    """Serve the function of an `evaltrack.targets.processes.Order`."""
+    """Serve the function of an `evaltrack.targets.worker_pool.Order`."""
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
         os.dup2(nothing.fileno(), 0)

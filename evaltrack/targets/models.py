@@ -29,10 +29,10 @@ from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.libraries import chat_fields
 from evaltrack.targets.mapping import FIELDS, take_mapping
-from evaltrack.targets.processes import Order
 from evaltrack.targets.python import ProcessTarget, function_service, memory_bytes, worker_count
 from evaltrack.targets.responses import FIELDS as RESPONSE_FIELDS
 from evaltrack.targets.responses import as_response, plain_item
+from evaltrack.targets.worker_pool import Order
 from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
 

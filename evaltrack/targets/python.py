@@ -41,7 +41,7 @@ from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.packages import packages_here
-from evaltrack.targets.processes import MAX_WORKERS, Order, Pool
+from evaltrack.targets.worker_pool import MAX_WORKERS, Order, Pool
 from evaltrack.tracking.question_spans import write_to_experiment_of
 
 NAMES_SHOWN = 10

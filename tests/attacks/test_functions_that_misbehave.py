@@ -158,7 +158,7 @@ def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, bad: Callab
 
 
 def test_an_event_loop_that_is_held_up_is_ended(bad: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltrack.targets.processes.UNHEARD_SECONDS", 0.2)
+    monkeypatch.setattr("evaltrack.targets.worker_pool.UNHEARD_SECONDS", 0.2)
     name = bad("time.sleep(600)", "async def")
     target = open_target(name)
     said = failures(rows(target, several(12), timeout=0.5))
@@ -168,7 +168,7 @@ def test_an_event_loop_that_is_held_up_is_ended(bad: Callable[..., str], monkeyp
 
 
 def test_threads_that_hang_are_left_behind_with_their_process(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltrack.targets.processes.MOST_CANCELLED", 3)
+    monkeypatch.setattr("evaltrack.targets.worker_pool.MOST_CANCELLED", 3)
     module = written(
         """
         def ask(question):

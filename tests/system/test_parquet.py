@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evaltrack.errors import EvaltrackError
-from evaltrack.golden.importing.table import read_rows
+from evaltrack.golden.importing.file_types import read_rows
 from evaltrack.system.parquet import read_metadata
 from evaltrack.tracking.rows import count_rows
 

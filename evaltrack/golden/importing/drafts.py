@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.file import MAX_QUESTION_BYTES
-from evaltrack.golden.importing.table import CorpusIds, Rows
+from evaltrack.golden.importing.file_types import CorpusIds, Rows
 from evaltrack.golden.importing.values import (
     cell,
     identifier,

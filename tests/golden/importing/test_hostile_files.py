@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from evaltrack import open_golden
 from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import UsageError
-from evaltrack.golden.importing.formats import FORMATS
+from evaltrack.golden.importing.layouts import FORMATS
 from tests.files import put
 
 from .imports import problems

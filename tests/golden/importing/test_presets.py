@@ -12,7 +12,7 @@ from evaltrack import open_golden
 from evaltrack.api.import_golden import import_golden
 from evaltrack.cli.golden import FORMAT_NAMES
 from evaltrack.errors import UsageError
-from evaltrack.golden.importing.formats import FORMATS
+from evaltrack.golden.importing.layouts import FORMATS
 from evaltrack.records import Passage
 from tests.conftest import REPO
 from tests.files import data, put

@@ -22,7 +22,7 @@ from evaltrack.golden.importing.drafts import (
     field_name,
     graded,
 )
-from evaltrack.golden.importing.table import FORMS, Rows, read_rows, read_text
+from evaltrack.golden.importing.file_types import READERS, Rows, read_rows, read_text
 from evaltrack.golden.importing.values import shown
 from evaltrack.records.base import as_key
 
@@ -71,7 +71,7 @@ def detected_format(files: list[Path], settings: ImportSettings) -> str:
 def _by_content(path: Path, encoding: str) -> str:
     """Return the format that the first row fits; empty if none or several fit."""
     check_file(path)
-    if path.suffix.lower() not in FORMS:
+    if path.suffix.lower() not in READERS:
         return ""
     place, row = next(read_rows(path, encoding), ("", {}))
     if isinstance(row, ValueError):
@@ -125,7 +125,7 @@ def _judged(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts
 
 
 def _is_table(path: Path) -> bool:
-    return path.suffix.lower() in FORMS.keys() - {".tsv"}
+    return path.suffix.lower() in READERS.keys() - {".tsv"}
 
 
 def _kind_of_judgements(path: Path, encoding: str) -> str:

@@ -19,9 +19,9 @@ import pytest
 
 from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.importing import drafts, table
+from evaltrack.golden.importing import drafts, file_types
 from evaltrack.golden.importing.drafts import graded
-from evaltrack.golden.importing.table import read_yaml
+from evaltrack.golden.importing.file_types import read_yaml
 from evaltrack.golden.importing.values import identifiers
 from tests.files import data, put
 
@@ -122,8 +122,8 @@ def test_excel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MAX_UNPACKED_BYTES", 1000)
-    monkeypatch.setattr(table, "MAX_WORKBOOK_BYTES", 1000)
+    monkeypatch.setattr(file_types, "MAX_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(file_types, "MAX_WORKBOOK_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/sharedStrings.xml", "x" * 2000)
     pq.write_table(pyarrow.table({"question": [f"{n}?" for n in range(2000)]}), tmp_path / "a.parquet")
@@ -133,8 +133,8 @@ def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatc
 
 def test_a_table_that_claims_less_than_it_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is refused before it takes memory: a dictionary repeats one long text, a list holds nothing many times."""
-    monkeypatch.setattr(table, "MAX_UNPACKED_BYTES", 10_000_000)
-    monkeypatch.setattr(table, "MAX_CELLS", 100_000)
+    monkeypatch.setattr(file_types, "MAX_UNPACKED_BYTES", 10_000_000)
+    monkeypatch.setattr(file_types, "MAX_CELLS", 100_000)
     texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 1000, pyarrow.int32()), ["x" * 1_000_000])
     nulls = pyarrow.array([[None] * 2_000_000], pyarrow.list_(pyarrow.null()))
     for column, claim in ((texts, "10,000,000 bytes"), (nulls, "100,000 values")):
@@ -156,7 +156,7 @@ def test_a_far_cell_makes_no_wide_sheet(tmp_path: Path, monkeypatch: pytest.Monk
         packed.writestr("xl/more.xml", "<si><t>a</t></si>" * 300_000)
     assert "unpacks to more than 200,000 texts" in problems(tmp_path, tmp_path / "mine.xlsx", form="table")[0]
     book.save(tmp_path / "mine.xlsx")
-    monkeypatch.setattr(table, "MAX_CELLS", 800_000)
+    monkeypatch.setattr(file_types, "MAX_CELLS", 800_000)
     assert "unpacks to more than 800,000 cells" in problems(tmp_path, tmp_path / "mine.xlsx", form="table")[0]
 
 

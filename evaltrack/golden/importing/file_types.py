@@ -54,11 +54,11 @@ def read_rows(path: Path, encoding: str = "") -> Rows:
         GoldenError: the file cannot be read, or its suffix is not supported.
     """
     check_file(path)
-    form = FORMS.get(path.suffix.lower())
-    if form is None:
-        raise GoldenError([f"{path}: unknown format; the name must end in one of {', '.join(FORMS)}"])
+    read = READERS.get(path.suffix.lower())
+    if read is None:
+        raise GoldenError([f"{path}: unknown format; the name must end in one of {', '.join(READERS)}"])
     try:
-        for place, value in form(path, encoding):
+        for place, value in read(path, encoding):
             is_row = isinstance(value, dict | ValueError)
             yield place, value if is_row else ValueError(f"is {kind_of(value)}; a row is a JSON object")
     except OSError as error:
@@ -282,7 +282,7 @@ def _damaged(path: Path, error: Exception, what: str) -> GoldenError:
     return GoldenError([f"{path}: cannot be read as {what}: {str(error)[:200] or type(error).__name__}"])
 
 
-FORMS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Any]]]] = {
+READERS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Any]]]] = {
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
     ".json": _items,

@@ -16,8 +16,8 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Row
 from evaltrack.targets import open_target
-from evaltrack.targets.processes import Order, Pool
 from evaltrack.targets.python import Call
+from evaltrack.targets.worker_pool import Order, Pool
 from tests.actors import evaluated
 from tests.conftest import REPO
 from tests.targets.test_command import ends, written
@@ -161,7 +161,7 @@ def test_what_a_function_prints_is_no_answer(write: Write, capfd: pytest.Capture
 
 
 def test_a_process_that_is_not_ready_in_time_is_killed(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltrack.targets.processes.START_SECONDS", 0.1)
+    monkeypatch.setattr("evaltrack.targets.worker_pool.START_SECONDS", 0.1)
     module = write("import time\ntime.sleep(60)")
     with pytest.raises(UsageError, match=r"its process was not ready within 0\.1 s"):
         Pool(Order(f"{module}:ask", OPENER), "a function")
@@ -219,7 +219,7 @@ def test_processes_and_what_they_started_end_with_the_parent(
     )
     (tmp_path / "parent.py").write_text(
         "import asyncio\n"
-        "from evaltrack.targets.processes import Order, Pool\nfrom evaltrack.targets.python import Call\n"
+        "from evaltrack.targets.worker_pool import Order, Pool\nfrom evaltrack.targets.python import Call\n"
         f"pool = Pool(Order('{module}:ask', '{OPENER}'), 'a function')\n"
         f"asyncio.run(pool.call(Call.model_validate_json({CALL.model_dump_json()!r})))\n"
     )
