@@ -9,22 +9,25 @@ import hashlib
 import json
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from difflib import get_close_matches
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
+
+from pydantic_core import from_json
 
 from evaltrack.errors import GoldenError, Guide
-from evaltrack.records.json_text import InvalidJsonError, kind_of, no_repeats, parsed, spread_kind
+from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed, spread_kind
 from evaltrack.system.files import check_result_file, locked_folder, write_result_file
 
 MAX_QUESTION_BYTES = 1 << 20
 MAX_ARRAY_BYTES = 64 << 20
 
 ARRAY = "write one question a line, or name the file .json"
-SPREAD = "write each question on one line, as `jq -c .` does"
-"""Error texts that say how to correct an array, or an object over several lines, in a `.jsonl` file."""
+SPREAD = {"an array": ARRAY, "an object": "write each question on one line, as `jq -c .` does"}
+"""Fixes for a value over several lines in a `.jsonl` file."""
 
 Entry = tuple[int, object | ValueError]
 """A line number (from 1), and the parsed JSON value there or the error that says why it cannot be parsed."""
@@ -53,37 +56,42 @@ def check_file(path: Path, cure: str = "name the file", guide: Guide | None = No
         raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
 
 
-def line_entries(path: Path) -> Iterator[Entry]:
-    """Yield the lines of a `.jsonl` file. A byte-order mark, CRLF and blank lines are accepted.
+def text_lines(path: Path, limit: int) -> Iterator[tuple[int, bytes | ValueError]]:
+    """Yield number (from 1) and text of each line that is not blank, or an error for one of more than `limit` bytes.
 
-    If the first value continues over several lines, the only entry is an error that says so.
+    A byte-order mark and CRLF are accepted.
     """
     with path.open("rb") as file:
-        number, is_first = 0, True
-        while raw := file.readline(MAX_QUESTION_BYTES + 2):
+        number = 0
+        while raw := file.readline(limit + 2):
             number += 1
-            if len(raw.rstrip(b"\r\n")) > MAX_QUESTION_BYTES:
-                yield number, ValueError(f"is longer than {MAX_QUESTION_BYTES:,} bytes; make it shorter")
-                while raw and not raw.endswith(b"\n"):
-                    raw = file.readline(MAX_QUESTION_BYTES)
-                continue
             raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
-            if text := raw.strip(b" \t\r\n"):
-                value = _parse(text, repeats=False)
-                if is_first and isinstance(value, ValueError) and (kind := spread_kind(text, _next_line(file))):
-                    yield number, ValueError(f"holds {kind} over several lines; {ARRAY if 'array' in kind else SPREAD}")
-                    return
-                is_first = False
-                yield number, value
+            if len(raw.rstrip(b"\r\n")) > limit:
+                yield number, ValueError(f"is longer than {limit:,} bytes; make it shorter")
+                while raw and not raw.endswith(b"\n"):
+                    raw = file.readline(limit)
+            elif text := raw.strip():
+                yield number, text
 
 
-def _next_line(file: BinaryIO) -> bytes:
-    """Return the next line that is not blank without consuming it; empty at the end of the file."""
-    place, text = file.tell(), b""
-    while not text and (raw := file.readline(MAX_QUESTION_BYTES)):
-        text = raw.strip()
-    file.seek(place)
-    return text
+def line_entries(
+    path: Path,
+    limit: int = MAX_QUESTION_BYTES,
+    spread: Mapping[str, str] = SPREAD,
+    read: Callable[..., Any] = from_json,
+) -> Iterator[Entry]:
+    """Yield the lines of a `.jsonl` file, each of at most `limit` bytes, parsed by `read`.
+
+    If the first value continues over several lines, the only entry is an error with its fix in `spread`.
+    """
+    lines = text_lines(path, limit)
+    start = list(islice(lines, 2))
+    first, second = ([text if isinstance(text, bytes) else b"" for _, text in start] + [b"", b""])[:2]
+    if kind := spread_kind(first, second):
+        yield start[0][0], ValueError(f"holds {kind} over several lines; {spread[kind]}")
+        return
+    for number, text in chain(start, lines):
+        yield number, _parse(text, read=read) if isinstance(text, bytes) else text
 
 
 def array_entries(path: Path) -> Iterator[Entry]:
@@ -93,23 +101,15 @@ def array_entries(path: Path) -> Iterator[Entry]:
         yield 1, ValueError(f"is larger than {MAX_ARRAY_BYTES:,} bytes; write it as .jsonl, one object a line")
         return
     text = raw.removeprefix(b"\xef\xbb\xbf")
-    value = _parse(text)
+    value = _parse(text, may_repeat=True)
     if isinstance(value, ValueError):
-        yield _broken_line(text, str(value)), value
+        place = re.search(r" at line (\d+) column", str(value))
+        yield int(place[1]) if place else 1, value
     elif not isinstance(value, list):
         yield 1, ValueError(f"holds {kind_of(value)}; a .json golden set is one array of objects")
     else:
         for line, element in _elements(text.decode()):
-            yield line, _parse(element.encode(), repeats=False)
-
-
-def _broken_line(raw: bytes, message: str) -> int:
-    """Return the line of the syntax error in an array, read from the message of `_parse`."""
-    if match := re.search(r" at line (\d+) column", message):
-        return int(match[1])
-    match = re.search(r"UTF-8 at byte (\d+)", message)
-    at = int(match[1]) if match else raw.find(b"\0")
-    return 1 + raw.count(b"\n", 0, max(at, 0))
+            yield line, _parse(element.encode())
 
 
 def _elements(text: str) -> Iterator[tuple[int, str]]:
@@ -125,18 +125,12 @@ def _elements(text: str) -> Iterator[tuple[int, str]]:
         yield line, text[position:at]
 
 
-def _parse(raw: bytes, *, repeats: bool = True) -> Any:
-    """Return the JSON value in `raw`, or (not raised) an InvalidJsonError that says why it cannot be parsed.
-
-    Without `repeats`, a key that occurs twice in an object is an error.
-    """
+def _parse(raw: bytes, **how: Any) -> Any:
+    """Return the JSON value in `raw`, or (not raised) an InvalidJsonError that says why it cannot be parsed."""
     try:
-        value = parsed(raw)
-        if not repeats:
-            no_repeats(raw)
+        return parsed(raw, **how)
     except InvalidJsonError as error:
         return error
-    return value
 
 
 class ChangedMeanwhileError(GoldenError):

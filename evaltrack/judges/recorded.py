@@ -17,10 +17,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from evaltrack.errors import BadLinesError, Guide, UsageError
+from evaltrack.golden.file import line_entries
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.finding_words import finding_words, strangers_note, take_id
-from evaltrack.records.json_text import kind_of, no_repeats, other_encoding, parsed, spread_kind
+from evaltrack.records.json_text import kind_of, other_encoding
 from evaltrack.records.stored_row import text_digest
 from evaltrack.system.files import content_digest
 
@@ -29,6 +30,15 @@ NOT_IN_FILES = ("usage", "cached")
 
 SHOWN = 4
 """The most findings named of one text."""
+
+MAX_LINE_BYTES = 16 << 20
+"""Maximum bytes of one verdict."""
+
+SPREAD = {
+    "an array": "write each verdict on one line, as `jq -c .[]` does",
+    "an object": "write each verdict on one line, as `jq -c .` does",
+}
+"""Fixes for a value over several lines."""
 
 ANSWER_DIGEST = re.compile(r"[0-9a-f]{16}")
 
@@ -61,14 +71,13 @@ class RecordedJudge(Judge):
         self._lines = dict[tuple[str, str], int]()
         problems: list[str] = []
         try:
-            raw_text = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+            with path.open("rb") as file:
+                if words := other_encoding(file.read(2)):
+                    raise UsageError(f"recorded judge {path}: {words}")
+            for number, value in line_entries(path, MAX_LINE_BYTES, SPREAD):
+                self._add(number, value, problems)
         except OSError as error:
             raise UsageError(f"recorded judge {path}: cannot be read: {error.strerror}") from None
-        if words := other_encoding(raw_text) or _spread_words(raw_text):
-            raise UsageError(f"recorded judge {path}: {words}")
-        for number, raw in enumerate(raw_text.split(b"\n"), start=1):
-            if raw.strip():
-                self._add(number, raw, problems)
         if not problems and not self._verdicts:
             problems.append(f"recorded judge {path}: is empty; write one JSON object a line")
         names = sorted({judge for _, judge in self._lines})
@@ -80,10 +89,10 @@ class RecordedJudge(Judge):
             raise BadLinesError(problems, guide=Guide.VERDICTS)
         self.name = names[0]
 
-    def _add(self, number: int, raw: bytes, problems: list[str]) -> None:
+    def _add(self, number: int, value: object, problems: list[str]) -> None:
         place = f"{self._path}:{number}"
         try:
-            key, digest, verdict = _judged(raw.strip())
+            key, digest, verdict = _judged(value)
         except ValidationError as error:
             problems.extend(f"{place}: {_finding_words(each)}" for each in error.errors(include_url=False))
             return
@@ -126,20 +135,12 @@ class RecordedJudge(Judge):
         return verdict
 
 
-def _spread_words(raw_text: bytes) -> str:
-    """Return a message if the first verdict covers several lines; empty if it does not."""
-    first, _, rest = raw_text.lstrip().partition(b"\n")
-    kind = spread_kind(first.strip(), rest.lstrip()[:1])
-    cure = f"write each verdict on one line, as `jq -c {'.[]' if kind == 'an array' else '.'}` does"
-    return f"holds {kind} over several lines; {cure}" if kind else ""
-
-
-def _judged(raw: bytes) -> tuple[str, str | None, Verdict]:
+def _judged(value: object) -> tuple[str, str | None, Verdict]:
     """Return question id, digest of the judged answer, and verdict of one line."""
-    value = parsed(raw)
+    if isinstance(value, ValueError):
+        raise value
     if not isinstance(value, dict):
         raise _BadLineError(f"is {kind_of(value)}; a verdict is a JSON object")
-    no_repeats(raw)
     key = take_id(value, "judged")
     for name in NOT_IN_FILES:
         if name in value:

@@ -73,46 +73,44 @@ def other_encoding(start: bytes) -> str:
 
 
 def spread_kind(first: bytes, second: bytes) -> str:
-    """Return the kind of value that spans several lines, at the start of a file that should have one object a line.
+    """Return `an array` or `an object` that spans several lines, in a file that should have one object a line.
 
     Empty if there is none.
 
     Args:
-        first: Its first line that is not blank.
+        first: The file's first line that is not blank.
         second: Its next line that is not blank. If that begins an object, the first line is only cut off.
     """
-    kind = open_kind(first)
-    return "" if not second or (kind == "an object" and second.startswith(b"{")) else kind
-
-
-def open_kind(line: bytes) -> str:
-    """Return `an array` or `an object` if a line begins one and does not end it; else empty, also for other faults."""
     try:
-        from_json(line)
+        from_json(first)
     except ValueError as error:
         ends_early = str(error).startswith("EOF while parsing") and "a string" not in str(error)
-        return {b"[": "an array", b"{": "an object"}.get(line[:1], "") if ends_early else ""
+        is_cut_off = not second or (first.startswith(b"{") and second.startswith(b"{"))
+        return {b"[": "an array", b"{": "an object"}.get(first[:1], "") if ends_early and not is_cut_off else ""
     return ""
 
 
-def parsed(raw: bytes, *, allow_nan: bool = False, read: Callable[..., Any] = from_json) -> Any:
-    """Return the JSON value in `raw`. With `allow_nan`, numbers may be NaN or infinite.
+def parsed(
+    raw: bytes, *, allow_nan: bool = False, may_repeat: bool = False, read: Callable[..., Any] = from_json
+) -> Any:
+    """Return the JSON value in `raw`; `read` may be `from_program`.
 
-    `read` may be `from_program`.
+    With `allow_nan`, numbers may be NaN or infinite. With `may_repeat`, a key may occur twice in an object.
 
     Raises:
-        InvalidJsonError: it is no JSON.
+        InvalidJsonError: it is no JSON, or a key is repeated.
     """
     try:
         raw.decode()
     except UnicodeDecodeError as error:
         raise InvalidJsonError(f"is not valid UTF-8 at byte {error.start + 1}; save the file as UTF-8") from None
-    if b"\0" in raw:
-        raise InvalidJsonError("holds a NUL byte; remove it")
     try:
-        return read(raw, allow_inf_nan=allow_nan)
+        value = read(raw, allow_inf_nan=allow_nan)
     except ValueError as error:
         raise InvalidJsonError(_words(str(error), is_line=b"\n" not in raw)) from None
+    if not may_repeat:
+        no_repeats(raw)
+    return value
 
 
 def from_program(raw: bytes, *, allow_inf_nan: bool = True) -> Any:

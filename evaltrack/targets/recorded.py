@@ -18,7 +18,7 @@ JMESPath: those of `evaltrack.targets.mapping`, and these.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import isfinite, isnan, nan
 from pathlib import Path
@@ -26,19 +26,12 @@ from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from evaltrack.errors import BadLinesError, Guide, UsageError
+from evaltrack.golden.file import line_entries, text_lines
 from evaltrack.golden.words import plain_form, text_key, told_apart
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.base import count
 from evaltrack.records.finding_words import near_names, strangers_note, take_id, unknown_field
-from evaltrack.records.json_text import (
-    InvalidJsonError,
-    from_program,
-    kind_of,
-    no_repeats,
-    open_kind,
-    other_encoding,
-    parsed,
-)
+from evaltrack.records.json_text import InvalidJsonError, from_program, kind_of, other_encoding, parsed
 from evaltrack.system.files import content_digest
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text
@@ -48,13 +41,17 @@ from evaltrack.targets.responses import as_response, packed, unpacked, with_cont
 
 OWN = ("rows", "id", "question", "error")
 SETTINGS = (*OWN, *FIELDS)
-SPREAD = "holds an object over several lines; write each response on one line, or name their list with `rows=`"
+SPREAD = {"an object": "write each response on one line, or name their list with `rows=`"}
+"""Fix for a value over several lines."""
 
 ANSWERS = ("answer", "sources", "abstained", "tool_calls")
 """Fields of which a response has at least one."""
 
 MAX_LINE_BYTES = 16 << 20
 """Maximum bytes of one recorded response."""
+
+BEGINNING = 4096
+"""Bytes that show the kind of a file."""
 
 NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 
@@ -69,25 +66,24 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
     own = take_expressions("recorded", OWN, settings)
     mapping = take_mapping("recorded", settings) if is_mapped else None
     no_more_settings("recorded", settings, ", ".join(SETTINGS))
-    start = _first_line(path)
+    start = _beginning(path)
     if (rows := own.get("rows")) or start.startswith(b"["):
         return RecordedResponses(path, enumerate(_items(path, rows), start=1), own, mapping, is_list=True)
     if start.startswith(b"{"):
-        if open_kind(start) and start.endswith((b"{", b"[", b",")):
-            raise UsageError(f"recorded target {path}: {SPREAD}")
-        lines = ((number, _value(raw)) for number, raw in _lines(path))
+        lines = line_entries(path, MAX_LINE_BYTES, SPREAD, from_program)
         return RecordedResponses(path, lines, own, mapping, is_list=False)
     if has_settings:
         raise UsageError(f"recorded target {path}: is not JSON, so settings cannot find anything in it")
     return TrecRun(path)
 
 
-def _first_line(path: Path) -> bytes:
-    """Return the first line that is not blank."""
+def _beginning(path: Path) -> bytes:
+    """Return the beginning of the file without a byte-order mark and blanks."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise UsageError(f"recorded target {path}: is not a regular file (a pipe?); save it, it is read twice")
-        start = next((text for _, text in _lines(path)), b"")
+        with path.open("rb") as file:
+            start = file.read(BEGINNING).removeprefix(b"\xef\xbb\xbf").lstrip()
     except OSError as error:
         what = f"recorded target {path}: cannot be read: {error.strerror}; name a file of responses"
         raise UsageError(what, guide=Guide.RECORDED) from None
@@ -97,18 +93,6 @@ def _first_line(path: Path) -> bytes:
     return start
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield number (from 1) and text of each line that is not blank."""
-    with path.open("rb") as file:
-        number = 0
-        while raw := file.readline(MAX_LINE_BYTES):
-            number += 1
-            if len(raw) == MAX_LINE_BYTES:
-                raise UsageError(f"{path}:{number}: is longer than {MAX_LINE_BYTES:,} bytes; shorten the response")
-            if text := (raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw).strip():
-                yield number, text
-
-
 def _items(path: Path, rows: Expression | None) -> list[Any]:
     """Return the list in a JSON file: the whole file, or the list that the expression `rows` finds.
 
@@ -116,23 +100,14 @@ def _items(path: Path, rows: Expression | None) -> list[Any]:
         UsageError: the file is not JSON, or the expression finds no list.
     """
     try:
-        whole = parsed(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_nan=True, read=from_program)
+        text = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        whole = parsed(text, allow_nan=True, may_repeat=True, read=from_program)
         items = rows.find(whole) if rows else whole
     except (InvalidJsonError, InvalidResponseError) as error:
         raise UsageError(f"recorded target {path}: {error}") from None
     if not isinstance(items, list):
         raise UsageError(f"recorded target {path}: `rows` finds {kind_of(items)}; it must be a list")
     return items
-
-
-def _value(raw: bytes) -> Any:
-    """Return the JSON value of a line, or (not raised) the error that says why it has none."""
-    try:
-        value = parsed(raw, read=from_program)
-        no_repeats(raw)
-    except InvalidJsonError as error:
-        return error
-    return value
 
 
 class RecordedResponses(Target):
@@ -283,7 +258,7 @@ class TrecRun(Target):
         self._path, self.recording = path, content_digest(path)
         by_query: dict[str, list[_Line]] = {}
         problems: list[str] = []
-        for number, raw in _lines(path):
+        for number, raw in text_lines(path, MAX_LINE_BYTES):
             try:
                 query, line = _trec_line(raw)
             except ValueError as error:
@@ -321,12 +296,14 @@ class TrecRun(Target):
         return Response(sources=self._ranked.get(question.id, ()))
 
 
-def _trec_line(raw: bytes) -> tuple[str, _Line]:
+def _trec_line(raw: bytes | ValueError) -> tuple[str, _Line]:
     """Return the query and the document of one line.
 
     Raises:
         ValueError: the line is invalid.
     """
+    if isinstance(raw, ValueError):
+        raise raw
     columns = raw.decode("utf-8", "replace").split()
     if len(columns) != 6:
         raise ValueError(f"has {count(len(columns), 'column')}; a TREC run has 6, JSON Lines start with {{")

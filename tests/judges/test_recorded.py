@@ -160,7 +160,7 @@ def test_a_file_of_another_form_has_one_fault(tmp_path: Path) -> None:
     for value, kind, command in ((verdict, "an object", "jq -c ."), ([verdict], "an array", "jq -c .[]")):
         cure = f"write each verdict on one line, as `{command}` does"
         said = refusal(tmp_path, json.dumps(value, indent=2))
-        assert said == f"recorded judge FILE: holds {kind} over several lines; {cure}"
+        assert said == f"FILE:1: holds {kind} over several lines; {cure}"
     said = refusal(tmp_path, f"{line()}\n{line(id='2')}".encode("utf-16"))
     assert said == "recorded judge FILE: is UTF-16; save it as UTF-8"
     assert refusal(tmp_path, gzip.compress(line().encode())) == "recorded judge FILE: is compressed (gzip); unpack it"

@@ -98,7 +98,7 @@ def test_layout_does_not_matter(opened: Open, ending: str) -> None:
     assert ask(opened(b'\xef\xbb\xbf{"id": 1, "answer": "one"}\n')).answer == "one"
 
 
-LONG = ('{"id": 2, "answer": "' + "x" * MAX_LINE_BYTES + '"}', "is longer than 16,777,216 bytes; shorten the response")
+LONG = ('{"id": 2, "answer": "' + "x" * MAX_LINE_BYTES + '"}', "is longer than 16,777,216 bytes; make it shorter")
 NO_UTF8 = ('{"id": 2, "answer": "\udcff"}', "is not valid UTF-8 at byte 22; save the file as UTF-8")
 
 

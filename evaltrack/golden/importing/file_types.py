@@ -145,7 +145,8 @@ def _items(path: Path, _: str) -> Iterator[tuple[str, Any]]:
     is_json = path.suffix.lower() == ".json"
     try:
         raw = _bytes(path, MAX_ARRAY_BYTES) if is_json else b""
-        value = parsed(raw.removeprefix(b"\xef\xbb\xbf"), allow_nan=True) if is_json else read_yaml(path)
+        text = raw.removeprefix(b"\xef\xbb\xbf")
+        value = parsed(text, allow_nan=True, may_repeat=True) if is_json else read_yaml(path)
     except InvalidJsonError as error:
         raise GoldenError([f"{path}: {error}"]) from None
     if isinstance(value, list) and is_json:
