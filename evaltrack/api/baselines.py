@@ -10,7 +10,7 @@ from evaltrack.records import Signature
 from evaltrack.records.run import NOT_STATED, RECORDED_MODEL, Run
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
-from evaltrack.tracking.reader import checked_rows, experiment_to_read, named_evaluation, newest_evaluation
+from evaltrack.tracking.find_runs import checked_rows, experiment_to_read, named_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, connect_to_read
 
 

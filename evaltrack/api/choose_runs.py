@@ -7,7 +7,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.base import first_of
 from evaltrack.records.run import Run
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
-from evaltrack.tracking.reader import (
+from evaltrack.tracking.find_runs import (
     experiment_to_read,
     named_evaluation,
     names_experiment,

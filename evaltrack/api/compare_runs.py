@@ -27,8 +27,8 @@ from evaltrack.report.html.comparison_page import comparison_html, comparison_sc
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
 from evaltrack.system.processes import release_free_memory
+from evaltrack.tracking.find_runs import shown_side_by_side, side_by_side
 from evaltrack.tracking.notes import COMPARISON_PAGE, accepted_words, log_comparison
-from evaltrack.tracking.reader import shown_side_by_side, side_by_side
 from evaltrack.tracking.store import Store, connect_to_read
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from evaltrack.records.row import Tally
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import PRINTS, StoredRow
 from evaltrack.report.run_json import RUN_SCHEMA
-from evaltrack.tracking.reader import fetch_rows
+from evaltrack.tracking.find_runs import fetch_rows
 from evaltrack.tracking.rows import (
     DamagedError,
     check_rows,

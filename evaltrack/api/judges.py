@@ -24,8 +24,8 @@ from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signa
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, question_of, response_of
 from evaltrack.report.judges import replay_json
+from evaltrack.tracking.find_runs import named_evaluation, read_rows
 from evaltrack.tracking.notes import Accepted, log_child, note_accepted
-from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 

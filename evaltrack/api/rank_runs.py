@@ -10,7 +10,7 @@ from pathlib import Path
 from evaltrack.api.compare_sides import side_of_run
 from evaltrack.evaluation.ranking import Contender, Leaderboard, ReferenceKind, rank
 from evaltrack.evaluation.result import RunResult
-from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import Store
 
 

@@ -27,14 +27,14 @@ from evaltrack.report.schemas.form import Mean
 from evaltrack.report.schemas.run import SummaryForm
 from evaltrack.report.sets import page_names
 from evaltrack.system.files import check_result_file, write_result_file
-from evaltrack.tracking.notes import accepted_words
-from evaltrack.tracking.reader import (
+from evaltrack.tracking.find_runs import (
     checked_rows,
     fetch_summary,
     named_evaluation,
     named_evaluations,
     read_run_table,
 )
+from evaltrack.tracking.notes import accepted_words
 from evaltrack.tracking.rows import count_rows, read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
 

@@ -1,4 +1,4 @@
-"""Reruns questions with the candidate's saved target and judges, to distinguish broken questions from flaky ones."""
+"""Asks questions of a comparison again, to tell broken questions from flaky ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evaltrack.records.base import count
 from evaltrack.records.run import Run, why_another_system
 from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.system.files import content_digest
-from evaltrack.tracking.reader import earlier_evaluations, read_rows
+from evaltrack.tracking.find_runs import earlier_evaluations, read_rows
 from evaltrack.tracking.store import Store
 
 if TYPE_CHECKING:

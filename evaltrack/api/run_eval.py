@@ -39,7 +39,7 @@ from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
 from evaltrack.report.html.run_page import run_screen
 from evaltrack.system.processes import Stop
-from evaltrack.tracking.reader import find_evaluation, named_evaluation, read_rows, read_run_table
+from evaltrack.tracking.find_runs import find_evaluation, named_evaluation, read_rows, read_run_table
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
     Dataset,

@@ -30,6 +30,7 @@ from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, lea
 from evaltrack.report.run_text import with_own_note
 from evaltrack.report.sets import sets_note
 from evaltrack.system.processes import Stop
+from evaltrack.tracking.find_runs import find_evaluation, resolve_run
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
     Child,
@@ -42,7 +43,6 @@ from evaltrack.tracking.parents import (
     open_parent,
     reopen_sweep,
 )
-from evaltrack.tracking.reader import find_evaluation, resolve_run
 from evaltrack.tracking.runs import OpenRun, Place, Status
 from evaltrack.tracking.server_retries import few_retries
 from evaltrack.tracking.store import Store, connect, find_run

@@ -19,7 +19,7 @@ from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.run import CODE, CORPUS, last_state
 from evaltrack.system.files import NotPrivateError, check_owner, state_folder
-from evaltrack.tracking.reader import find_journaled, is_there, resolve_run
+from evaltrack.tracking.find_runs import find_journaled, is_there, resolve_run
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, find_run
 

@@ -13,7 +13,7 @@ from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.records.base import Record, count
 from evaltrack.records.run import Run
 from evaltrack.system.files import user_name
-from evaltrack.tracking.reader import find_evaluation, of_golden_set
+from evaltrack.tracking.find_runs import find_evaluation, of_golden_set
 from evaltrack.tracking.store import LAST_FIRST, Store, is_missing, tracking_errors
 from evaltrack.tracking.tags import read_tag, tag_part
 

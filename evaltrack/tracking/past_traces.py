@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.tracking.reader import experiment_to_read
+from evaltrack.tracking.find_runs import experiment_to_read
 from evaltrack.tracking.store import Store, pages, tracking_errors
 from evaltrack.tracking.traces import OWN_TAG, batched
 

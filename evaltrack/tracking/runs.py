@@ -28,8 +28,8 @@ from evaltrack.tracking.tags import (
     caller_folder,
     context_tags,
     git_tags,
+    logged_settings_of,
     metric_name,
-    settings_of,
     tag_part,
 )
 from evaltrack.tracking.traces import forget_traces
@@ -126,7 +126,7 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
         name=description.name,
         params=frozenset({*run.data.params, *description.params}),
         journal=description.tags[JOURNAL_TAG],
-        settings=settings_of({**run.data.params, **description.params}, {**run.data.tags, **description.tags}),
+        settings=logged_settings_of({**run.data.params, **description.params}, {**run.data.tags, **description.tags}),
     )
     try:
         _describe(store, run, description)
@@ -224,7 +224,7 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
         name=info.run_name or description.name,
         params=frozenset({*logged.params, *description.params}),
         journal=description.tags[JOURNAL_TAG],
-        settings=settings_of({**description.params, **logged.params}, logged.tags),
+        settings=logged_settings_of({**description.params, **logged.params}, logged.tags),
     )
 
 

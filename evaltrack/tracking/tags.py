@@ -255,7 +255,7 @@ def context_tags(folder: Path) -> dict[str, str]:
     return tags | git_tags(folder)
 
 
-def settings_of(params: Mapping[str, str], tags: Mapping[str, str]) -> dict[str, str]:
+def logged_settings_of(params: Mapping[str, str], tags: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a run: its params by name, and commit, packages and corpus from its tags."""
     settings = shown_settings(params)
     settings |= {name: tags[tag] for name, tag in SETTING_TAGS.items() if tags.get(tag)}

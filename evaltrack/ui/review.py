@@ -322,7 +322,7 @@ class _Retrievers:
 def _unjudged(session: ReviewSession, run: str, tracking_uri: str | None) -> dict[str, list[Shown]]:
     """Return, by question id, the top-k chunks of a run that the question neither expects nor grades."""
     from evaltrack.records.stored_row import response_of
-    from evaltrack.tracking.reader import named_evaluation, read_rows
+    from evaltrack.tracking.find_runs import named_evaluation, read_rows
     from evaltrack.tracking.store import connect
 
     store = connect(tracking_uri)

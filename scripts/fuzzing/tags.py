@@ -18,8 +18,8 @@ from evaltrack.records import Signature
 from evaltrack.records.run import Run as EvaltrackRun
 from evaltrack.report.run_json import run_summary
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
+from evaltrack.tracking.find_runs import find_evaluation, newest_evaluation
 from evaltrack.tracking.notes import Accepted, accepted_questions
-from evaltrack.tracking.reader import find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import SUMMARY

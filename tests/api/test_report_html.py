@@ -19,8 +19,8 @@ from evaltrack.evaluation.result import RunResult as Result
 from evaltrack.evaluation.result import SetResults
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.run_json import run_json
+from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.parents import KIND_TAG
-from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import QUESTIONS, golden
 from tests.api.test_run_several import write

@@ -21,7 +21,7 @@ from evaltrack.records.run import SYSTEM_TAG
 from evaltrack.report.comparison_text import comparison_text
 from evaltrack.report.run_json import run_json
 from evaltrack.report.templates import say
-from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.judging import cli, golden_set, scored_reply, serving, store_in
 from tests.openai_behaviours import Reply

@@ -17,8 +17,8 @@ from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.result import SetResults
 from evaltrack.report.schemas import made_schemas
+from evaltrack.tracking.find_runs import named_evaluations
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG
-from evaltrack.tracking.reader import named_evaluations
 from evaltrack.tracking.store import connect
 from tests.files import data, put
 from tests.report.test_html import ATTRIBUTES, TAGS, Page

@@ -20,7 +20,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.records import Question, Response, Row, Source
 from evaltrack.records.stored_row import stored_row
 from evaltrack.report.html import run_page
-from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.rows import file_columns, file_schema
 from evaltrack.tracking.store import connect
 from tests.files import data, put

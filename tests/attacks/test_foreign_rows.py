@@ -24,7 +24,7 @@ from evaltrack import Response, RunResult, Source, compare_runs, run_eval
 from evaltrack.api.compare_sides import side_of_run
 from evaltrack.report.comparison_files import json_text
 from evaltrack.report.run_json import run_json
-from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.files import data, put
 from tests.judging import cli, store_in

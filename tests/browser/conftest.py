@@ -19,7 +19,7 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.tracking.baselines import set_baseline
-from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.compared import found, question, rows_of, side
 from tests.conftest import few_questions

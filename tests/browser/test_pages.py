@@ -16,7 +16,7 @@ from evaltrack import run_eval, run_sweep
 from evaltrack.api.run_several import run_sets
 from evaltrack.report.run_text import run_note
 from evaltrack.tracking.baselines import get_baseline, set_baseline
-from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import trace_id_of
 from tests.files import put

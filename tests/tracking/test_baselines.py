@@ -14,7 +14,7 @@ import pytest
 from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.tracking.baselines import baseline_history, clear_baseline, get_baseline, list_baselines, set_baseline
-from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import golden
 from tests.in_process import called

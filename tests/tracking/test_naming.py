@@ -9,7 +9,7 @@ import pytest
 from evaltrack import compare_runs, report_html, run_eval
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.tracking.reader import LISTED, resolve_run
+from evaltrack.tracking.find_runs import LISTED, resolve_run
 from evaltrack.tracking.store import Store, connect
 from tests.api.test_evaluate import golden
 from tests.judging import cli

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.tracking.tags import context_tags, git_tags, settings_of, work_tree
+from evaltrack.tracking.tags import context_tags, git_tags, logged_settings_of, work_tree
 
 COMMIT, BRANCH, DIRTY = (f"mlflow.source.git.{name}" for name in ("commit", "branch", "dirty"))
 
@@ -59,11 +59,11 @@ def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert git_tags(tmp_path) == {}
 
 
-def test_settings_of_a_run() -> None:
+def test_logged_settings_of_a_run() -> None:
     params = {"golden": "a.jsonl", "alpha": "'2.0'", "evaltrack.alpha": "2", "param.x": "1"}
-    assert settings_of(params, {COMMIT: "0123456789abcdef", BRANCH: "main", DIRTY: "true"}) == {
+    assert logged_settings_of(params, {COMMIT: "0123456789abcdef", BRANCH: "main", DIRTY: "true"}) == {
         "alpha": "2",
         "param.x": "1",
         "commit": "0123456789ab (main, uncommitted changes)",
     }
-    assert settings_of({}, {COMMIT: "0123"}) == {"commit": "0123"}
+    assert logged_settings_of({}, {COMMIT: "0123"}) == {"commit": "0123"}

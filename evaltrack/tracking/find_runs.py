@@ -1,4 +1,4 @@
-"""Finds evaluations among MLflow's runs, by id, name or golden set, and reads their rows back."""
+"""Finds evaluations among MLflow's runs, by id, name or golden set, and reads their rows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from evaltrack.tracking.tags import (
     ROWS_TAG,
     RowsFile,
     check_logged,
+    logged_settings_of,
     means_of,
     read_tag,
-    settings_of,
     sound_count,
     sound_moment,
 )
@@ -140,7 +140,7 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
         ended_at=sound_moment(info.end_time),
         rows_tag=run.data.tags.get(ROWS_TAG, ""),
         means=means_of(run.data.metrics),
-        settings=settings_of(run.data.params, run.data.tags),
+        settings=logged_settings_of(run.data.params, run.data.tags),
         link=store.run_link(info.experiment_id, run_id),
         trace_link=store.trace_link(info.experiment_id, run_id),
         system=read_tag(System, run.data.tags.get(SYSTEM_TAG)),
