@@ -51,23 +51,6 @@ def forget_server_version() -> None:
         RestStore._get_server_version.cache_clear()
 
 
-def make_tables(uri: str) -> bool:
-    """Create MLflow's tables in a database. Return False without the name: then MLflow creates them on first use."""
-    try:
-        import sqlalchemy
-        from mlflow.store.db import utils
-
-        initialize = utils._initialize_tables
-    except (ImportError, AttributeError):
-        return False
-    engine = sqlalchemy.create_engine(uri)
-    try:
-        initialize(engine)  # type: ignore[no-untyped-call]
-    finally:
-        engine.dispose()
-    return True
-
-
 def has_child_spans(trace_id: str) -> bool:
     """Return True if a trace that is being made has more than its root.
 

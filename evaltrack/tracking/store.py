@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -19,8 +18,7 @@ from urllib.parse import unquote, urlsplit
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.system import retries
-from evaltrack.system.files import NotPrivateError, make_private_folder, replace_file, state_folder
-from evaltrack.tracking.mlflow_private import make_tables
+from evaltrack.system.files import NotPrivateError, make_private_folder, state_folder
 from evaltrack.tracking.server_retries import client_of, few_retries, is_http, is_web_page, reason
 
 if TYPE_CHECKING:
@@ -322,47 +320,15 @@ def database_file(uri: str) -> Path | None:
 
 @contextmanager
 def one_at_a_time(uri: str) -> Iterator[None]:
-    """Hold the lock of a SQLite store in this context. The lock is a file in the user's state folder.
+    """Hold the lock of a SQLite store in this context, because two processes must not make its tables at once.
 
-    Without a writable folder of the user there is no lock, and the store is opened without it.
+    The lock is a file in the user's state folder. Without such a folder there is no lock.
     """
-    path = database_file(uri)
-    lock = None
-    if path is not None:
-        with suppress(OSError, sqlite3.Error, NotPrivateError):
-            lock = _locked(path)
-    if lock is None:
+    with ExitStack() as held:
+        if (path := database_file(uri)) is not None:
+            with suppress(OSError, sqlite3.Error, NotPrivateError):
+                held.enter_context(closing(_locked(path)))
         yield
-        return
-    with closing(lock):
-        if path is not None and not path.exists() and not SPECIAL.search(uri):
-            _make_tables(uri, path)
-        yield
-
-
-SPECIAL = re.compile(r"[?%]|:memory:")
-"""Matches the address of a database that is no plain file, or has settings."""
-
-
-def _make_tables(uri: str, path: Path) -> None:
-    """Let MLflow create the tables of a new store under a temporary name, and rename the complete file.
-
-    A file with only some of its tables can never be opened. A temporary file that a killed process left is replaced.
-    """
-    part = path.with_name(f"{path.name}.new")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _remove(part)
-    try:
-        if make_tables(f"{uri}.new") and not path.exists():  # a program without our lock may have created it
-            replace_file(part, path)
-    finally:
-        _remove(part)
-
-
-def _remove(part: Path) -> None:
-    """Remove a database, and the journal that SQLite would replay into the next one of that name."""
-    for name in (part.name, f"{part.name}-journal"):
-        part.with_name(name).unlink(missing_ok=True)
 
 
 def _locked(path: Path) -> sqlite3.Connection:

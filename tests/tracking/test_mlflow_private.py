@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from operator import attrgetter
-from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
@@ -36,10 +35,3 @@ def test_a_client_without_its_tracing_client_reads_runs_and_refuses_traces(
     assert store.client.search_experiments()
     with pytest.raises(TrackingError, match="has no `_tracing_client`, which evaltrack needs; run with --traces off"):
         mlflow_private.tracing_client(store.client)
-
-
-def test_mlflow_makes_its_tables_itself_where_it_has_another_name_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr("mlflow.store.db.utils._initialize_tables")
-    assert not mlflow_private.make_tables(f"sqlite:///{tmp_path}/new.db")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
-import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -117,27 +115,6 @@ def test_a_store_that_refuses_a_param_leaves_no_running_run(store_uri: str) -> N
 def test_passwords_are_shown_nowhere(uri: str, shown: str) -> None:
     assert shown_url(uri) == shown
     assert "secret" not in reason(ValueError(f"cannot reach {uri}\nmore"))
-
-
-SOME_TABLES = 60_000
-"""Bytes of a store that has some of its tables."""
-
-
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_a_new_store_has_all_its_tables_or_is_not_there(tmp_path: Path, end: signal.Signals) -> None:
-    """Where a command is killed while MLflow makes them, the next one makes them anew, and nothing is left."""
-    uri, part = f"sqlite:///{tmp_path}/mlflow.db", tmp_path / "mlflow.db.new"
-    code = f"from evaltrack.tracking.store import connect; connect({uri!r})"
-    with WarmProcess(("-c", code), tmp_path, os.environ) as process:
-        while not part.exists() or part.stat().st_size < SOME_TABLES:
-            assert process.poll() is None
-            time.sleep(0.001)
-        process.send_signal(end)
-        process.communicate()
-    assert not (tmp_path / "mlflow.db").exists()
-    assert part.exists() == (end == signal.SIGKILL)
-    assert connect(uri).client.search_experiments()
-    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("mlflow.db")] == ["mlflow.db"]
 
 
 def test_commands_that_start_at_once_share_a_new_store(tmp_path: Path) -> None:
