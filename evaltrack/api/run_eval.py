@@ -46,7 +46,6 @@ from evaltrack.tracking.runs import (
     Description,
     OpenRun,
     Place,
-    ProgressTag,
     Status,
     close_run,
     open_run,
@@ -377,8 +376,7 @@ class _Evaluation:
         interruption: BaseException | None = None
         trials_of_each = settings.trials if self.plan.several_trials else 0
         with RunWriter(self.store, self.run, settings.k, trials_of_each, names) as writer:
-            pulse = ProgressTag(self.store, self.run.run_id, len(self.plan.golden))
-            takers = Takers(self.plan, writer, pulse, self.progress)
+            takers = Takers(self.plan, writer, self.progress)
             self.progress.start(len(self.plan.golden))
             try:
                 self.plan.ask(takers.take, memory=self.journal, stop=lambda: stop.is_requested)
@@ -490,9 +488,9 @@ def select_questions(golden_path: str, settings: EvaluationConfig, store: Store)
 class Takers:
     """Sends each finished row of a run to the totals, the writer, the warnings and the progress."""
 
-    def __init__(self, plan: Plan, writer: RunWriter, pulse: ProgressTag, progress: Progress) -> None:
+    def __init__(self, plan: Plan, writer: RunWriter, progress: Progress) -> None:
         settings, own = plan.settings, plan.signature.scores
-        self._writer, self._pulse, self._progress = writer, pulse, progress
+        self._writer, self._progress = writer, progress
         self._trials = Gathering(settings.trials, self._take_question)
         self.ledger, self.shown_rows = Ledger(), Kept()
         self.summary = Summary(settings.k, metric_table(own))
@@ -509,10 +507,8 @@ class Takers:
     def _take_question(self, row: Row) -> None:
         for each in (self._writer, self.summary, self.shown_rows, self.warnings):
             each.add(row)
-        self._pulse.add()
         self._progress.advance(row)
 
     def close(self) -> None:
-        """Take the questions whose trials were interrupted, and wait for the last progress update."""
+        """Take the questions whose trials were interrupted."""
         self._trials.close()
-        self._pulse.close()

@@ -1,15 +1,12 @@
-"""Opens, resumes and ends the MLflow run of one evaluation, and writes its progress."""
+"""Opens, resumes and ends the MLflow run of one evaluation."""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -331,46 +328,3 @@ def _end_strays(store: Store, experiment_id: str, journal: str, but: str = "") -
             if run.info.run_id != but and run.info.status == "RUNNING" and not run.data.metrics:
                 store.client.set_terminated(run.info.run_id, status="FAILED")
                 store.client.delete_run(run.info.run_id)
-
-
-PROGRESS_TAG = "evaltrack.progress"
-
-PROGRESS_SECONDS = 10.0
-"""Seconds between two writes, and before the first. A shorter evaluation writes none."""
-
-_log = logging.getLogger(__name__)
-
-
-class ProgressTag:
-    """Counts finished questions and writes the tag at intervals, in a thread. A failure does not end the evaluation."""
-
-    def __init__(self, store: Store, run_id: str, total: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store, self._run_id, self._total, self._clock = store, run_id, total, clock
-        self._done, self._written_at = 0, clock()
-        self._thread: threading.Thread | None = None
-
-    def add(self) -> None:
-        """Count a finished question."""
-        self._done += 1
-        if self._clock() - self._written_at < PROGRESS_SECONDS or (
-            self._thread is not None and self._thread.is_alive()
-        ):
-            return
-        self._written_at = self._clock()
-        text = f"{self._done}/{self._total}"
-        self._thread = threading.Thread(target=self._write, args=(text,), name="evaltrack-progress", daemon=True)
-        self._thread.start()
-
-    def _write(self, text: str) -> None:
-        try:
-            self._store.client.set_tag(self._run_id, PROGRESS_TAG, text)
-        except Exception:
-            _log.debug("the progress of run %s was not recorded", self._run_id, exc_info=True)
-
-    def close(self) -> None:
-        """Wait briefly for a write in progress, and remove the tag if every question is finished."""
-        if self._thread is not None:
-            self._thread.join(PROGRESS_SECONDS)
-            if self._done >= self._total and not self._thread.is_alive():
-                with suppress(Exception):
-                    self._store.client.delete_tag(self._run_id, PROGRESS_TAG)

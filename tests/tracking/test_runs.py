@@ -11,8 +11,6 @@ import pytest
 
 from evaltrack import RunResult, run_eval, write_golden
 from evaltrack.api.run_several import run_sets
-from evaltrack.tracking.runs import PROGRESS_SECONDS, PROGRESS_TAG, ProgressTag
-from evaltrack.tracking.store import connect
 
 QUESTIONS = [{"question": "first?", "expected_chunks": ["a"]}, {"question": "second?", "expected_chunks": ["b"]}]
 
@@ -75,24 +73,3 @@ def test_threads_evaluate_beside_each_other() -> None:
     assert len({result.run_id for result in results}) == 3
     assert [(result.status, len(result.rows)) for result in results] == [("FINISHED", 2)] * 3
     assert {parent_of(result.run_id) for result in results} == {None}
-
-
-def test_the_tag_is_written_now_and_then(store_uri: str) -> None:
-    store, now = connect(store_uri), [0.0]
-    run_id = store.client.create_run("0", tags={"evaltrack.golden": "set"}).info.run_id
-
-    def noted() -> str | None:
-        return store.client.get_run(run_id).data.tags.get(PROGRESS_TAG)
-
-    tag = ProgressTag(store, run_id, 5, clock=lambda: now[0])
-    tag.add()
-    tag.close()
-    assert noted() is None
-    for now[0] in (PROGRESS_SECONDS, PROGRESS_SECONDS + 1):
-        tag.add()
-        tag.close()
-    assert noted() == "2/5"
-    for now[0], text in ((2 * PROGRESS_SECONDS, "4/5"), (3 * PROGRESS_SECONDS, None)):
-        tag.add()
-        tag.close()
-        assert noted() == text

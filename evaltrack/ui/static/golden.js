@@ -78,7 +78,7 @@ function sweepRows(runs, baseline, set) {
 
 function runRow(run, before, baseline, set) {
   const [words, tone] = standing(run, baseline), ended = run.status !== "RUNNING" && run.status !== "SCHEDULED";
-  const state = run.status === "FINISHED" ? badge(words, tone) : badge(`${run.status.toLowerCase()} ${clean(run.tags["evaltrack.progress"], 30)}`, "warn");
+  const state = run.status === "FINISHED" ? badge(words, tone) : badge(run.status.toLowerCase(), "warn");
   const page = (file, label) => link(["page", run.experiment, set, run.id, file], label);
   const whole = run.status === "FINISHED" && !run.metrics.num_errors && baseline?.run_id !== run.id;
   const acts = [
