@@ -78,10 +78,10 @@ def _rules(comparison: Comparison) -> Iterator[ET.Element]:
     """Yield a case for the verdict, with all its reasons and numbers, and a case for each rule."""
     k = comparison.candidate.signature.k
     told = fields_of_comparison(comparison)
-    lines = [*reasons(comparison), *(told[name] for name in ("sentence", "sides", "behind", "counts", "reruns"))]
+    lines = [*reasons(comparison), *(told[name] for name in ("headline", "sides", "behind", "counts", "reruns"))]
     lines += [*map(say.metric_line, metric_lines(comparison)), *told["notes"]]
     tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
-    yield _case("gate", "verdict", tag, told["sentence"], (clip(line, 600) for line in lines if line))
+    yield _case("gate", "verdict", tag, told["headline"], (clip(line, 600) for line in lines if line))
     for rule in comparison.rules:
         tag = {"broken": "failure", "unknown": "error"}.get(rule.state, "")
         name = rule.kind if rule.metric is None else metric_title(rule.metric.name, k)
@@ -173,7 +173,7 @@ def annotations(comparison: Comparison) -> Iterator[str]:
 def _verdict(comparison: Comparison) -> tuple[str, str]:
     told = fields_of_comparison(comparison)
     lines = (told["behind"], told["sides"], *reasons(comparison)[:SHOWN], told["reruns"], told["summary"])
-    return told["sentence"], "\n".join(filter(None, lines))
+    return told["headline"], "\n".join(filter(None, lines))
 
 
 def _question(change: Change) -> tuple[str, str]:

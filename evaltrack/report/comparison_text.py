@@ -51,7 +51,7 @@ def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
         "comparison": comparison,
         "k": comparison.candidate.signature.k,
         "tone": TONES[comparison.verdict],
-        "sentence": say.sentence(comparison),
+        "headline": say.headline(comparison),
         "behind": say.cause(comparison),
         "sides": say.sides(comparison),
         "differs": say.differs(comparison),
@@ -130,7 +130,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     helpers: dict[str, Callable[..., str]] = {"sentence": lambda text: sentence(text, CAUSE)}
     helpers |= {each.__name__: each for each in (address, code, link, raw_html)}
     fields = fields_of_comparison(comparison) | {name: _ours(each) for name, each in helpers.items()}
-    fields |= {"headline": say.headline(comparison), "few": SHOWN}
+    fields |= {"comment_title": say.comment_title(comparison), "few": SHOWN}
     fields |= {"tags": TAGS, "sources": _sources}
     fields |= {"marker": Ours(marker(comparison.candidate.signature.golden)), "lines": metric_lines(comparison)}
     parts: Any = _markdown().get_template("comparison.md").make_module(fields)
@@ -187,7 +187,7 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
         "c": comparison,
         "here": f"#/experiments/{experiment_id}",
         "side_by_side": side_by_side,
-        "sentence": say.sentence(comparison),
+        "headline": say.headline(comparison),
         "behind": say.cause(comparison),
         "reasons": reasons(comparison),
         "reruns": say.reruns(comparison.reruns),

@@ -82,13 +82,13 @@ def reasons(comparison: Comparison) -> list[str]:
     return [words for state, words in rules if state != "held"] or [words for _, words in rules[:1]]
 
 
-def change_sentence(comparison: Comparison) -> str:
+def headline_changes(comparison: Comparison) -> str:
     """Return the numbers of questions that broke, were fixed and were lost, and the change of the main metric.
 
     Example: ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.`` If passing is not compared, the first
     compared metric replaces the pass rate.
     """
-    return " ".join(f"{words[0].upper()}{words[1:]}." for words in sentences("changes.txt", c=comparison))
+    return " ".join(f"{words[0].upper()}{words[1:]}." for words in sentences("headline_changes.txt", c=comparison))
 
 
 def fallen(comparison: Comparison) -> list[tuple[MetricDelta, str]]:

@@ -199,7 +199,7 @@ def test_a_question_edited_since_is_not_rerun(made: Made, golden_text: str) -> N
 def test_answers_of_the_baseline_are_of_another_system(made: Made) -> None:
     found = compared(made.pair({key: [False, True] for key in "abcde"}), made.uri)
     assert (found.verdict, found.reruns.another_system) == ("unknown", True)
-    assert say.sentence(found).startswith("Unknown: the rerun target is not the evaluated one")
+    assert say.headline(found).startswith("Unknown: the rerun target is not the evaluated one")
 
 
 def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ def test_where_another_system_answered_the_reruns_nothing_is_dismissed(render: C
 
 def test_that_a_loss_is_not_shown_is_said_once() -> None:
     made = quiet(verdict="unknown", rules=(Rule("flips", "unknown", value=1),), flips=(FLIP,), metrics=())
-    assert say.sentence(made) == "Unknown: 1 question broke, 0 were fixed (not significant)."
+    assert say.headline(made) == "Unknown: 1 question broke, 0 were fixed (not significant)."
 
 
 # Foreign text

@@ -16,7 +16,7 @@ from evaltrack.compare.comparison import GroupDelta, MetricDelta, Rule, RuleStat
 from evaltrack.records.run import SelectedPart
 from evaltrack.report.comparison_files import comparison_junit
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
-from evaltrack.report.comparison_words import STEPS, change_sentence, next_steps
+from evaltrack.report.comparison_words import STEPS, headline_changes, next_steps
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
@@ -35,16 +35,16 @@ def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int]
     made = quiet(
         metrics=(RECALL, PASSING), left_out=(), candidate=JUDGED, fates=fields, lost=(LOST,) * fields.get("lost", 0)
     )
-    assert change_sentence(made) == sentence
+    assert headline_changes(made) == sentence
 
 
 def test_why_nothing_can_be_told_comes_first() -> None:
     lines = (Rule("coverage", "unknown", value=10, limit=22), Rule("flips", "held"))
     made = quiet(metrics=(), verdict="unknown", rules=lines, left_out=(), removed=("x",) * 12)
-    assert say.sentence(made) == ("Unknown: 10 of 22 questions are left to compare. No question broke or was fixed.")
-    assert "left to compare" not in change_sentence(replace(made, verdict="regression"))
+    assert say.headline(made) == ("Unknown: 10 of 22 questions are left to compare. No question broke or was fixed.")
+    assert "left to compare" not in headline_changes(replace(made, verdict="regression"))
     lost = changed(made, lost=(LOST, LOST))
-    assert change_sentence(lost).startswith("2 of 24 questions could not be measured")
+    assert headline_changes(lost).startswith("2 of 24 questions could not be measured")
 
 
 @pytest.mark.parametrize(
@@ -73,18 +73,18 @@ def test_where_a_mean_alone_fell_the_first_sentence_names_it(
     metrics: tuple[MetricDelta, ...], fixed: int, sentence: str
 ) -> None:
     made = quiet(metrics=metrics, left_out=(), verdict="regression", fates={"broke": 0, "fixed": fixed, "lost": 0})
-    assert say.sentence(made) == f"Regression: {sentence}"
-    assert say.headline(made) == f"❌ Regression: {sentence}"
+    assert say.headline(made) == f"Regression: {sentence}"
+    assert say.comment_title(made) == f"❌ Regression: {sentence}"
     group = GroupDelta("domain", "travel", 8, (RECALL,), 0, 0)
     made = quiet(metrics=(), groups=(group,), left_out=(), verdict="regression", fates={"broke": 0, "fixed": 0})
-    assert change_sentence(made) == "No question broke, but Recall@3 in travel fell from 0.800 to 0.700."
+    assert headline_changes(made) == "No question broke, but Recall@3 in travel fell from 0.800 to 0.700."
 
 
 def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured() -> None:
     unjudged = quiet(metrics=(replace(PASSING, candidate=0.713),), left_out=())
-    assert change_sentence(unjudged).endswith("fixed. Pass rate 71.3 % on both sides.")
-    assert change_sentence(quiet(metrics=(RECALL,), left_out=("pass_rate",))) == "Recall@3 0.800 → 0.700."
-    assert change_sentence(quiet(metrics=(), left_out=("pass_rate",))) == ""
+    assert headline_changes(unjudged).endswith("fixed. Pass rate 71.3 % on both sides.")
+    assert headline_changes(quiet(metrics=(RECALL,), left_out=("pass_rate",))) == "Recall@3 0.800 → 0.700."
+    assert headline_changes(quiet(metrics=(), left_out=("pass_rate",))) == ""
 
 
 def test_each_rule_has_its_mark_and_its_style() -> None:

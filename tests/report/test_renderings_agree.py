@@ -52,7 +52,7 @@ def test_the_hard_comparisons_are_rendered_to_the_letter() -> None:
 def test_every_rendering_says_the_same(name: str, form: str) -> None:
     """Headline, reasons, errors, metrics with both values, and the worst questions first."""
     made, words = hard(name), said(name, form)
-    headline = say.sentence(made)
+    headline = say.headline(made)
     phrases = [headline.partition(": ")[0] if form == "machine" else headline, *reasons(made)]
     if form != "machine":  # it has them as numbers, and the message as it came
         phrases += [f"{each.count:,} × {failure_words(each.message)}" for each in made.errors]

@@ -14,7 +14,7 @@ from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
 from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
     FATES,
-    change_sentence,
+    headline_changes,
     group_metrics,
     next_steps,
     reasons,
@@ -77,7 +77,7 @@ def _head_fields(comparison: Comparison) -> dict[str, Any]:
     telling = told["telling"][:RULES]
     return {
         "verdict": say.verdict(comparison),
-        "changed": change_sentence(comparison),
+        "changed": headline_changes(comparison),
         "told": told,
         "todo": say.todo_behind(comparison.behind) if comparison.behind else "",
         "steps": [] if comparison.behind else next_steps(comparison),
