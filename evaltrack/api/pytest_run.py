@@ -24,7 +24,6 @@ from evaltrack.records.failure_words import failure_words
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_words import cause_words, change_words
 from evaltrack.report.escaping import one_line
-from evaltrack.report.html.run_page import run_headline
 from evaltrack.report.templates import say
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class SharedRun:
             except (EvaltrackError, TypeError) as error:  # TypeError: there is no such setting
                 return {"error": str(error), "summary": [f"evaltrack: {line}" for line in str(error).splitlines()]}
         verdict = say.verdict(comparison) if comparison else why_not
-        lines = [f"evaltrack: {run_headline(result)}; run {result.run_id}", f"evaltrack: {verdict}"]
+        lines = [f"evaltrack: {say.run_headline(result)}; run {result.run_id}", f"evaltrack: {verdict}"]
         return {"run_id": result.run_id, "outcomes": outcomes, "summary": lines}
 
     def _compared(self, result: RunResult) -> tuple[Comparison | None, RunResult | None, str]:

@@ -9,23 +9,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from evaltrack.api.choose_runs import check_ended, choose_candidate
 from evaltrack.api.rank_runs import Line, leaderboard_of
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.ranking import Leaderboard
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, metric_table
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.html.run_page import Around, SetPage, run_html, run_screen, sets_html
-from evaltrack.report.leaderboard import leaderboard_parts
+from evaltrack.report.escaping import clip
+from evaltrack.report.html.run_page import Around, run_html, run_screen
 from evaltrack.report.run_json import read_summary
 from evaltrack.report.schemas.form import Mean
 from evaltrack.report.schemas.run import SummaryForm
-from evaltrack.report.sets import page_names
+from evaltrack.report.sets import SetPage, page_names, sets_html
 from evaltrack.system.files import check_result_file, write_result_file
 from evaltrack.tracking.find_runs import (
     checked_rows,
@@ -185,36 +185,36 @@ def write_reports(
         raise UsageError(f"{path}: is not an .html file; name one; the runs' pages are written next to it")
     check_result_file(path.with_suffix("") / "set.html")
     names = page_names((each.signature.golden for each in evaluations), (each.run_id for each in evaluations))
-    pages = [_write_set(store, each, path, name) for each, name in zip(evaluations, names, strict=True)]
     times = Counter(each.signature.golden for each in evaluations)
     repeated = [golden for golden, number in times.items() if number > 1]
-    named = [
-        replace(page, name=each.name) if each.signature.golden in repeated else page
-        for page, each in zip(pages, evaluations, strict=True)
+    pages = [
+        _write_set(store, each, path, name, with_name=each.signature.golden in repeated)
+        for each, name in zip(evaluations, names, strict=True)
     ]
-    boards = [_board(store, golden, pages, evaluations) for golden in repeated]
-    write_result_file(path, [sets_html(named, boards)])
+    boards = {f"Runs of {golden}, compared": _board(store, golden, pages, evaluations) for golden in repeated}
+    write_result_file(path, [sets_html(pages, boards)])
     return [path, *(path.with_suffix("") / f"{name}.html" for name in names)]
 
 
-def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[Run]) -> dict[str, Any]:
+def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[Run]) -> Leaderboard:
     own = [pair for pair in zip(evaluations, pages, strict=True) if pair[0].signature.golden == golden]
     names = Counter(each.name for each, _ in own)
     lines = [
         Line(each.name if names[each.name] == 1 else f"{each.name} {each.run_id[:8]}", [page.result])
         for each, page in own
     ]
-    return leaderboard_parts(leaderboard_of(store, lines), f"Runs of {golden}, compared")
+    return leaderboard_of(store, lines)
 
 
-def _write_set(store: Store, run: Run, overview: Path, name: str) -> SetPage:
+def _write_set(store: Store, run: Run, overview: Path, name: str, *, with_name: bool) -> SetPage:
     """Write the page of one run, with a link back to the page of all runs."""
     folder = overview.with_suffix("")
     result = stored_result(store, run)
+    title = clip(run.signature.golden, 80) + (f": {clip(run.name, 120)}" if with_name else "")
     with checked_rows(store, run) as rows:
         page = run_page(store, run, result, rows, back=f"../{quote(overview.name)}")
         write_result_file(folder / f"{name}.html", [page])
-        return SetPage(result, _worst(rows), f"{quote(folder.name)}/{quote(name)}.html")
+        return SetPage(result, _worst(rows), f"{quote(folder.name)}/{quote(name)}.html", title)
 
 
 def _worst(rows: Path) -> list[StoredRow]:

@@ -81,6 +81,12 @@ class RunResult:
         return tuple(measured_aims(self.metrics)) if self.signature.rubric == "reasoning" else ()
 
     @property
+    def passed(self) -> tuple[int, int]:
+        """The number of questions that passed, and of those that passed or failed."""
+        measured = self.counts["pass_rate"] if "pass_rate" in self.metrics else 0
+        return (round(self.metrics["pass_rate"] * measured) if measured else 0), measured
+
+    @property
     def coverage(self) -> float:
         """Share of the questions answered without an error, in [0, 1]."""
         return 1 - self.totals["num_errors"] / self.totals["num_questions"] if self.totals["num_questions"] else 0.0

@@ -1,11 +1,12 @@
-"""Renders the runs or comparisons of several golden sets as one table: text, Markdown and JSON."""
+"""Renders several runs, or the comparisons of several golden sets, as one table: text, Markdown, HTML and JSON."""
 
 from __future__ import annotations
 
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,15 @@ from rich.console import Console
 
 from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, SetComparisons
+from evaltrack.evaluation.ranking import Leaderboard
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.records.base import count
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_words import TONES, VERDICTS, cause_words, reasons
 from evaltrack.report.escaping import clip, inert, json_without_commands
 from evaltrack.report.html.page import document, render
+from evaltrack.report.html.run_page import run_kind
+from evaltrack.report.leaderboard import board_fields
 from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
 from evaltrack.report.templates import environment, markdown, print_template, say
@@ -41,24 +46,25 @@ def sets_json(sets: SetResults) -> Iterator[str]:
 
 def print_sets(sets: SetResults, console: Console) -> None:
     """Print a line for each golden set, the notes of each, and their address in MLflow."""
-    print_template(console, "sets.txt", made=sets, rows=sets_table(sets))
+    print_template(console, "sets.txt", made=sets, rows=sets_table(sets.results))
 
 
 def sets_note(sets: SetResults) -> str:
     """Return the table as Markdown. Each set has a link to its run, relative to MLflow's UI."""
-    return markdown().get_template("sets.md").render(sets=sets, shown=NOTE_SETS, rows=sets_table(sets))
+    return markdown().get_template("sets.md").render(sets=sets, shown=NOTE_SETS, rows=sets_table(sets.results))
 
 
-def sets_table(sets: SetResults) -> list[list[str]]:
-    """Return the titles, and a row of cells for each set: number of questions, means, errors, and run.
+def sets_table(results: Sequence[RunResult]) -> list[list[str]]:
+    """Return the titles, and a row of cells for each run: golden set, number of questions, means, errors, and run.
 
     A mean over only some of the questions is followed by their number.
     """
-    names = [name for name in HEADLINE_METRICS if any(name in result.metrics for result in sets.results)]
-    k = max((result.signature.k for result in sets.results), default=0)
+    names = [name for name in HEADLINE_METRICS if any(name in result.metrics for result in results)]
+    k = max((result.signature.k for result in results), default=0)
+    with_status = not all(result.success for result in results)
     titles = ["golden set", "asked", *(metric_title(name, k) for name in names), "errors"]
-    titles += ["run"] if sets.success else ["status", "run"]
-    return [titles, *(_run_cells(result, names, with_status=not sets.success) for result in sets.results)]
+    titles += ["status", "run"] if with_status else ["run"]
+    return [titles, *(_run_cells(result, names, with_status=with_status) for result in results)]
 
 
 def _run_cells(result: RunResult, names: list[str], *, with_status: bool) -> list[str]:
@@ -74,6 +80,46 @@ def _mean(result: RunResult, name: str) -> str:
     number = result.counts[name]
     part = f" ({number:,})" if number != result.totals["num_questions"] else ""
     return f"{metric_number(name, result.metrics[name])}{part}"
+
+
+KINDS = ("bad", "warn", "ok", "")
+"""The kinds by priority. The page has the first kind that a run has."""
+
+
+@dataclass(frozen=True)
+class SetPage:
+    """A run, its worst questions, and the address of its own page. `title` is the golden set, with the run's name if
+    the set has several runs.
+    """
+
+    result: RunResult
+    worst: Sequence[StoredRow]
+    address: str
+    title: str
+
+
+def sets_html(pages: Sequence[SetPage], boards: Mapping[str, Leaderboard]) -> str:
+    """Return the page of several runs. It works from a file, and makes no request except for clicked links.
+
+    Args:
+        pages: Each run, of any number of golden sets.
+        boards: A leaderboard for each golden set that has several runs, by its title.
+    """
+    results = [page.result for page in pages]
+    passed, measured = (sum(numbers) for numbers in zip(*(result.passed for result in results), strict=True))
+    noun = "run" if boards else "golden set"
+    headline = f"{say.passed(passed, measured)} in {count(len(pages), noun)}"
+    kinds = set(map(run_kind, results))
+    body = render(
+        "sets.html",
+        headline=headline,
+        kind=next(kind for kind in KINDS if kind in kinds),
+        rows=sets_table(results),
+        pages=pages,
+        run_kind=run_kind,
+        boards={title: board_fields(board) for title, board in boards.items()},
+    )
+    return document(headline, body)
 
 
 # Comparisons

@@ -326,7 +326,9 @@ def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Pat
     assert page.every("script") == []
     words = " ".join(page.text.split())
     assert "of 19 questions passed in 2 golden sets" in words
-    assert f"two target {sets.results[1].signature.target}, k = 5 10 1 9 0 0.100 n 10" in words
+    second = sets.results[1]
+    line = f"two target {second.signature.target}, k = 5; 1 of 10 questions passed 10 0.100 0.100 0.100 0"
+    assert f"{line} {second.run_id[:8]}" in words
     assert EVIL in page.text
     links = [each["href"] for each in page.every("a")]
     assert [each for each in links if "#" not in each] == ["all/i-a-b.html", "all/two.html"]

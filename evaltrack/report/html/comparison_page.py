@@ -14,8 +14,8 @@ from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
 from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
     FATES,
-    headline_changes,
     group_metrics,
+    headline_changes,
     next_steps,
     reasons,
     shown_groups,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,12 +28,10 @@ from evaltrack.report.html.questions import BADGES, OUTCOMES, SLIM, WHOLE, fitte
 from evaltrack.report.run_text import fields_of_run
 from evaltrack.report.templates import say
 from evaltrack.report.words import (
-    COMPARED,
     HEADLINE_METRICS,
     group_metrics,
     grouped_errors,
     metric_number,
-    metric_title,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +70,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> s
     """
     questions, grades = _choose_questions(result, read, around)
     golden = clip(result.signature.golden, 80)
-    title = f"{run_headline(result)}: {golden}"
+    title = f"{say.run_headline(result)}: {golden}"
     head = {
         "title": shown(title, 200),
         "k": result.signature.k,
@@ -99,7 +97,7 @@ def run_fields(result: RunResult) -> dict[str, Any]:
     fields = fields_of_run(result)
     return fields | {
         "kind": run_kind(result),
-        "headline": run_headline(result),
+        "headline": say.run_headline(result),
         "asked": count(result.totals["num_questions"], "question"),
         "selection": say.selection(result.signature),
         "figures": [each for each in fields["means"] if each["name"] in HEADLINE_METRICS],
@@ -177,16 +175,6 @@ def _listed_ids(rows: Iterable[StoredRow]) -> list[str]:
     return ids[False] + ids[True]
 
 
-def run_headline(result: RunResult) -> str:
-    """Return how many questions passed, or the reason that this is unknown."""
-    if result.status == "KILLED":
-        return "Interrupted"
-    if "pass_rate" not in result.metrics:
-        return "Nothing could be measured"
-    n = result.counts["pass_rate"]
-    return f"{round(result.metrics['pass_rate'] * n):,} of {count(n, 'question')} passed"
-
-
 def run_kind(result: RunResult) -> str:
     """Return the colour of the result: `ok`, `bad` or `warn`; empty if no criterion was required."""
     outcomes = [checked.met for checked in result.criteria]
@@ -212,8 +200,8 @@ SCREEN = 10
 def run_screen(result: RunResult) -> str:
     """Return the first screen of a run: how many passed, its main metrics, and the first failed questions."""
     questions = list(_first_questions(result))
-    n = result.counts.get("pass_rate", 0)
-    num_missed = result.totals["num_errors"] + n - round(result.metrics.get("pass_rate", 0) * n)
+    passed, measured = result.passed
+    num_missed = result.totals["num_errors"] + measured - passed
     listed = first_listed(len(questions), num_missed, "did not pass")
     own = {"questions": questions, "listed": listed, "shown": SCREEN}
     return render("run_screen.html", **run_fields(result) | own)
@@ -233,61 +221,3 @@ def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
     rows: list[Row] = [*result.errors, *result.missed][:SCREEN]
     for row in rows:
         yield row.question.id, clip(row.question.question), str(row.failure) if row.failure else "did not pass"
-
-
-# Several runs
-
-KINDS = ("bad", "warn", "ok", "")
-"""The kinds by priority. The page has the first kind that a set has."""
-
-
-@dataclass(frozen=True)
-class SetPage:
-    """A run of a golden set, its worst questions, and the address of its own page.
-
-    `name` is the name of the run, if the set has several.
-    """
-
-    result: RunResult
-    worst: Sequence[StoredRow]
-    address: str
-    name: str = ""
-
-    @property
-    def title(self) -> str:
-        """The golden set, and the name of the run if there is one."""
-        golden = clip(self.result.signature.golden, 80)
-        return f"{golden}: {clip(self.name, 120)}" if self.name else golden
-
-    @property
-    def passed(self) -> tuple[int, int]:
-        """The number of questions that passed, and of those that were measured."""
-        n = self.result.counts.get("pass_rate", 0) if "pass_rate" in self.result.metrics else 0
-        return (round(self.result.metrics["pass_rate"] * n), n) if n else (0, 0)
-
-
-def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -> str:
-    """Return the page of several runs. It works from a file, and makes no request except for clicked links.
-
-    Args:
-        pages: Each run, of any number of golden sets.
-        boards: The parts of a leaderboard (`leaderboard_parts`) for each golden set that has several runs.
-    """
-    names = [name for name in COMPARED if any(name in page.result.metrics for page in pages)]
-    k = max(page.result.signature.k for page in pages)
-    passed, measured = (sum(each) for each in zip(*(page.passed for page in pages), strict=True))
-    headline = f"{passed:,} of {count(measured, 'question')} passed" if measured else "Nothing could be measured"
-    kinds = {run_kind(page.result) for page in pages}
-    sets = {page.result.signature.golden for page in pages}
-    whole = count(len(pages), "golden set") if len(sets) == len(pages) else count(len(pages), "run")
-    body = render(
-        "sets.html",
-        headline=f"{headline} in {whole}",
-        boards=boards,
-        kind=next(kind for kind in KINDS if kind in kinds),
-        titles={name: metric_title(name, k) for name in names},
-        pages=pages,
-        run_kind=run_kind,
-        run_headline=run_headline,
-    )
-    return document(f"{headline}: {whole}", body)
