@@ -71,7 +71,6 @@ def compare(
     was, now = baseline.info.signature, candidate.info.signature
     redeclared = _declared_otherwise(was, now)
     paired = Paired(baseline, candidate, metrics_left_out(was, now, ignore) | set(redeclared))
-    gate = gate.without_domains(paired.unselected_domains)
     add_fates(paired)
     measure = _Measure(paired, gate, resamples)
     metrics, groups = tuple(measure.deltas(paired.frame, gate.drops)), tuple(measure.groups())
@@ -184,8 +183,9 @@ class _Measure:
 
     def groups(self) -> Iterator[GroupDelta]:
         """Yield the metrics of each domain, difficulty and category."""
-        frame = self._paired.frame
-        unknown = set(self._gate.domain_drops) - set(frame["domain_c"].unique())
+        frame, sides = self._paired.frame, (self._paired.baseline.frame, self._paired.candidate.frame)
+        selectable = [side["domain"] for side in sides if self._paired.not_selected]
+        unknown = set(self._gate.domain_drops).difference(frame["domain_c"], *selectable)
         if unknown:
             raise UsageError(f"`max_drop=`: no question in both runs is of domain `{sorted(unknown)[0]}`")
         kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
@@ -267,7 +267,8 @@ def _loss(paired: Paired) -> Loss:
     """Return the test of the passes of all questions."""
     if not paired.passing_compared:
         return Loss()
-    passes, trials = paired.passes()
+    measured = (paired.frame["passed_b"].notna() & paired.frame["passed_c"].notna()).to_numpy()
+    passes, trials = paired.trials()[..., measured].astype(int)
     shares = passes / trials
     return Loss(passes_lost(passes, trials), int((shares[0] != shares[1]).sum()))
 
@@ -283,8 +284,8 @@ def _reruns(
     means_fell: bool,
 ) -> Reruns:
     """Rerun the questions that decide, if the gate does so. Trials also show if answers vary."""
-    frame, trials = paired.frame, [paired.trials(end) for end in "bc"]
-    varied = any(0 < passes < times for counts in trials for passes, times in counts.values()) or None
+    frame, (passes, trials) = paired.frame, paired.trials()
+    varied = bool(((passes > 0) & (passes < trials)).any()) or None
     broke = [flip.id for flip in changed.flips if flip.id not in accepted]
     if gate.kind != "auto" or loss.is_shown or not (broke or means_fell):
         return Reruns(varied=varied)
@@ -298,7 +299,11 @@ def _reruns(
         failing=list(frame.loc[(~frame["passed_b"] & ~frame["passed_c"]).fillna(False), "id"]),
         changed=[*ids["changed"], *ids["lower score"], *ids["higher score"]],
         fell=[*broke, *ids["lower score"]] if means_fell else (),
-        trials=trials[1],
+        trials={
+            key: (int(passed), int(times))
+            for key, passed, times in zip(frame["id"], passes[1], trials[1], strict=True)
+            if times > 1
+        },
     )
     try:
         made = rerun_questions(questions, rerunner)

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Literal
 
@@ -51,11 +51,6 @@ class Gate:
     allow_partial: bool = False
     kind: GateKind = "auto"
     explicit: frozenset[str] = frozenset()
-
-    def without_domains(self, domains: Collection[str]) -> Gate:
-        """Return the rules without those of these domains."""
-        kept = {domain: rules for domain, rules in self.domain_drops.items() if domain not in domains}
-        return replace(self, domain_drops=kept)
 
     @property
     def metrics(self) -> frozenset[str]:

@@ -140,38 +140,22 @@ class Paired:
         passed = (self.frame["passed_b"] == was) & (self.frame["passed_c"] == (not was))
         return passed.fillna(False)
 
-    def passes(self) -> Any:
-        """Return passes and trials of questions measured on both sides, each of shape (2, questions), baseline first.
+    def trials(self) -> Any:
+        """Return passes and trials of each question, each of shape (2, questions), baseline first.
 
-        A question that was asked once has one trial.
+        A question that was asked once has one trial. Passes are NaN if it was not measured.
         """
         import numpy as np
 
-        frame = self.frame[(self.frame["passed_b"].notna() & self.frame["passed_c"].notna()).to_numpy()]
         counts = []
         for end in "bc":
-            passes, trials = numbers(frame[f"passed_{end}"]), np.zeros(len(frame))
-            if f"trials_{end}" in frame:
-                trials = np.nan_to_num(numbers(frame[f"trials_{end}"]))
-                passes = np.where(trials > 0, np.nan_to_num(numbers(frame[f"passes_{end}"])), passes)
-            counts.append((passes, np.maximum(trials, 1)))
-        return np.array(counts).astype(int).swapaxes(0, 1)
-
-    def trials(self, end: str) -> Mapping[str, tuple[int, int]]:
-        """Return passes and trials of each question of one side that was asked several times, by its id."""
-        if f"trials_{end}" not in self.frame:
-            return {}
-        several = self.frame[(self.frame[f"trials_{end}"] > 1).fillna(False).to_numpy()]
-        columns = (several["id"], several[f"passes_{end}"], several[f"trials_{end}"])
-        return {key: (int(passes), int(trials)) for key, passes, trials in zip(*columns, strict=True)}
-
-    @property
-    def unselected_domains(self) -> frozenset[str]:
-        """The domains without a selected question. No rule for them can be applied."""
-        if not self.not_selected:
-            return frozenset()
-        domains = (side.frame["domain"].unique() for side in (self.baseline, self.candidate))
-        return frozenset().union(*domains) - frozenset(self.frame["domain_c"].unique())
+            passes, trials = numbers(self.frame[f"passed_{end}"]), np.ones(len(self.frame))
+            if f"trials_{end}" in self.frame:
+                asked = np.nan_to_num(numbers(self.frame[f"trials_{end}"]))
+                passes = np.where(asked > 0, np.nan_to_num(numbers(self.frame[f"passes_{end}"])), passes)
+                trials = np.maximum(asked, 1)
+            counts.append((passes, trials))
+        return np.array(counts).swapaxes(0, 1)
 
 
 def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:

@@ -155,7 +155,7 @@ def _unmeasured(gate: Gate, by_place: Mapping[str, Sequence[MetricDelta]], paire
         if (name in gate.explicit and not unselected) or (on_one_side and name not in paired.left_out):
             yield Rule("not measured", "unknown", names=(name,))
     for domain, rules in gate.domain_drops.items():
-        for name in sorted(rules.keys() - measured.get(domain, set())):
+        for name in sorted(rules.keys() - measured.get(domain, rules.keys())):
             yield Rule("not measured", "unknown", where=domain, names=(name,))
 
 
