@@ -138,7 +138,6 @@ def compared(flat: list[StoredRow], signature: Signature) -> Comparison:
         lost=(changes[2],),
         drops=(changes[1],),
         fixes=(dataclasses.replace(changes[0], was="fail", now="pass"),),
-        unchanged=((PLACES["id"], PLACES["domain"], "pass"),),
         same=(flat[0],),
         fates={"identical": 1},
         added=(PLACES["id"],),

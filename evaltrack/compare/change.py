@@ -131,14 +131,13 @@ class ChangedQuestions:
     """The common questions by fate.
 
     `by_fate` lists those that differ, the worst first; very many questions are cut to the first. `fates` counts all.
-    `unchanged` has id, domain and outcome of the identical questions, and `same` a sample of their rows without texts
-    of sources. `num_lost` counts the questions that only the baseline measured, also if they broke. `failed_before` and
+    `same` has the candidate's rows of the identical questions, or of the first of very many, without texts of sources.
+    `num_lost` counts the questions that only the baseline measured, also if they broke. `failed_before` and
     `failed_again` count the errors of baseline and candidate among the others.
     """
 
     by_fate: Mapping[Fate, tuple[Change, ...]]
     fates: Mapping[Fate, int]
-    unchanged: tuple[tuple[str, str, Outcome], ...] = ()
     same: tuple[StoredRow, ...] = ()
     errors: tuple[ErrorCount, ...] = ()
     num_lost: int = 0

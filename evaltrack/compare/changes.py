@@ -149,17 +149,13 @@ def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
         if fate not in ALWAYS_LISTED:
             by_fate[fate] = by_fate[fate][:room]
             room -= len(by_fate[fate])
-    same = frame[frame["fate"] == "identical"]
-    all_fit = len(same) <= room
-    same = same if all_fit else same.head(SAMPLED)
-    unchanged = zip(same["id"], same["domain_c"].astype(str), same["outcome_c"], strict=True)
+    same = list(frame.loc[frame["fate"] == "identical", "id"])
     explainer = _Explainer(paired, k, by_fate)
     failed_before, failed_again = (int((paired.failed(end) & ~frame["lost"]).sum()) for end in "bc")
     return ChangedQuestions(
         by_fate={fate: tuple(explainer.change(key, fate) for key in ids) for fate, ids in by_fate.items()},
         fates={fate: int((frame["fate"] == fate).sum()) for fate in FATES},
-        unchanged=tuple(unchanged) if all_fit else (),
-        same=tuple(paired.candidate.rows(list(same["id"]), ()).values()),
+        same=tuple(paired.candidate.rows(same if len(same) <= room else same[:SAMPLED], ()).values()),
         errors=error_counts(frame),
         num_lost=int(frame["lost"].sum()),
         failed_before=failed_before,

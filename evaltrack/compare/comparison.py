@@ -17,8 +17,8 @@ from evaltrack.compare.culprits import Behind, Culprit, find_behind, find_culpri
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.reruns import Reruns
 from evaltrack.compare.run_differences import RunDifference, run_differences
-from evaltrack.metrics.criteria import RUBRIC_AIMS
-from evaltrack.metrics.metric import Threshold, relative
+from evaltrack.metrics.criteria import MeasuredAim, measured_aims
+from evaltrack.metrics.metric import Threshold
 from evaltrack.records.run import Run
 
 Verdict = Literal["ok", "regression", "unknown"]
@@ -119,42 +119,14 @@ class GroupDelta:
     fail_to_pass: int
 
 
-@dataclass(frozen=True)
-class ComparedAim:
-    """One aim of the rubric in a comparison. Changes are relative to their starting value.
-
-    `improvement` is that of the candidate over the baseline of the comparison (None if that is 0),
-    `published_improvement` that of the candidate over the `published` baseline, and `aim_improvement` that of the aim
-    over the `published` one.
-    """
-
-    metric: str
-    aim: float
-    baseline: float
-    candidate: float
-    reached: bool
-    improvement: float | None
-    published: float
-    published_improvement: float
-    aim_improvement: float
-
-    @classmethod
-    def of(cls, metric: MetricDelta) -> ComparedAim:
-        """Return the aim of this metric."""
-        aim, was, now = RUBRIC_AIMS[metric.name], metric.baseline, metric.candidate
-        improvement, over_published = relative(now, was) if was else None, relative(now, aim.published)
-        reached, published = aim.reached(now), aim.published
-        return cls(metric.name, aim.mean, was, now, reached, improvement, published, over_published, aim.improvement)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Comparison(ChangedQuestions):
     """The result of comparing a candidate with a baseline.
 
     `rules` has the rules of the `gate`, broken ones first. `loss_p` is the p value of the test over all questions that
     broke and were fixed. `causes` counts the causes of the questions that got worse. `not_selected` are the questions
-    that one run did not select; `texts` has the questions that were not compared, by id. `screen` renders the
-    comparison for a notebook.
+    that one run did not select, `redeclared` the user-defined scores that the runs compute or declare differently.
+    `screen` renders the comparison for a notebook.
     """
 
     baseline: Run
@@ -174,9 +146,8 @@ class Comparison(ChangedQuestions):
     ignored: tuple[str, ...]
     left_out: tuple[str, ...]
     causes: Mapping[CauseKind, int]
+    redeclared: tuple[str, ...] = ()
     compare_link: str | None = None
-    notes: tuple[str, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict)
     screen: Callable[[Comparison], str] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -185,9 +156,10 @@ class Comparison(ChangedQuestions):
         return run_differences(self.baseline, self.candidate)
 
     @property
-    def aims(self) -> tuple[ComparedAim, ...]:
+    def aims(self) -> tuple[MeasuredAim, ...]:
         """Each aim of the rubric whose metric both sides measured; none if the rubric is another one."""
-        return tuple(ComparedAim.of(each) for each in self.metrics if each.name in RUBRIC_AIMS)
+        was, now = ({each.name: getattr(each, side) for each in self.metrics} for side in ("baseline", "candidate"))
+        return tuple(measured_aims(now, was))
 
     @cached_property
     def culprits(self) -> list[Culprit]:

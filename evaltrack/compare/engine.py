@@ -7,7 +7,7 @@ questions are read whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,13 +17,13 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import GROUP_METRICS, NotComparableError, Paired, Side, numbers
 from evaltrack.compare.reruns import Questions, Rerun, Rerunner, Reruns, rerun_questions
-from evaltrack.compare.verdict import Loss, decide
+from evaltrack.compare.verdict import NET_LEVEL, decide
 from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.metrics.catalogue import BY_METRIC, LATENCIES, depending_on
 from evaltrack.metrics.metric import Score, Threshold
 from evaltrack.records import Signature
 from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test
-from evaltrack.stats.significance import one_sided, passes_lost, sign_flip
+from evaltrack.stats.significance import PairedTest, one_sided, p_of_lost_passes, sign_flip
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,9 +37,6 @@ AFFECTED: dict[str, frozenset[str]] = {
     **dict.fromkeys(("rubric", "metrics_version", "golden"), frozenset(BY_METRIC)),
 }
 """The metrics that become incomparable if a part of the signature differs."""
-
-MOST_TEXTS = 5_000
-"""The most questions without a comparison whose texts are read."""
 
 
 def compare(
@@ -98,26 +95,17 @@ def compare(
         ignored=tuple(ignore),
         left_out=tuple(sorted(name for name in paired.left_out if _is_measured(name, paired))),
         causes=dict(Counter(change.cause.kind for change in changed.worse).most_common()),
-        notes=_notes(redeclared),
-        texts=_texts(paired),
+        redeclared=redeclared,
     )
 
 
 # Comparability
 
 
-def _declared_otherwise(baseline: Signature, candidate: Signature) -> list[str]:
+def _declared_otherwise(baseline: Signature, candidate: Signature) -> tuple[str, ...]:
     """Return the user-defined scores of both runs that are declared, or computed, in different ways."""
     was = {score.name: score for score in baseline.scores}
-    return [score.name for score in candidate.scores if was.get(score.name, score) != score]
-
-
-def _notes(redeclared: Sequence[str]) -> tuple[str, ...]:
-    if not redeclared:
-        return ()
-    what = "its function or declaration" if len(redeclared) == 1 else "their functions or declarations"
-    cure = "evaluate the baseline again to compare by it"
-    return (f"{', '.join(redeclared)}: {what} changed between the runs; {cure}",)
+    return tuple(score.name for score in candidate.scores if was.get(score.name, score) != score)
 
 
 def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
@@ -263,21 +251,21 @@ def _of_run(values: Any, score: Score) -> float:
 # Questions
 
 
-def _loss(paired: Paired) -> Loss:
-    """Return the test of the passes of all questions."""
+def _loss(paired: Paired) -> PairedTest:
+    """Return the exact one-sided test of lost passes over all questions."""
     if not paired.passing_compared:
-        return Loss()
+        return PairedTest()
     measured = (paired.frame["passed_b"].notna() & paired.frame["passed_c"].notna()).to_numpy()
     passes, trials = paired.trials()[..., measured].astype(int)
     shares = passes / trials
-    return Loss(passes_lost(passes, trials), int((shares[0] != shares[1]).sum()))
+    return PairedTest(p_of_lost_passes(passes, trials), int((shares[0] != shares[1]).sum()))
 
 
 def _reruns(
     gate: Gate,
     changed: ChangedQuestions,
     paired: Paired,
-    loss: Loss,
+    loss: PairedTest,
     rerunner: Rerunner | str,
     accepted: Collection[str],
     *,
@@ -287,11 +275,11 @@ def _reruns(
     frame, (passes, trials) = paired.frame, paired.trials()
     varied = bool(((passes > 0) & (passes < trials)).any()) or None
     broke = [flip.id for flip in changed.flips if flip.id not in accepted]
-    if gate.kind != "auto" or loss.is_shown or not (broke or means_fell):
+    if gate.kind != "auto" or not rerunner or loss.p < NET_LEVEL or not (broke or means_fell):
         return Reruns(varied=varied)
     if isinstance(rerunner, str):
-        by_id = dict.fromkeys(broke, Rerun("not rerun")) if rerunner else {}
-        return Reruns(by_id, varied=varied, why_not=rerunner or None)
+        return Reruns(dict.fromkeys(broke, Rerun("not rerun")), varied=varied, why_not=rerunner)
+    rows = [flip.after for flip in changed.flips]
     ids = {fate: [change.id for change in listed] for fate, listed in changed.by_fate.items()}
     questions = Questions(
         broke=broke,
@@ -299,24 +287,10 @@ def _reruns(
         failing=list(frame.loc[(~frame["passed_b"] & ~frame["passed_c"]).fillna(False), "id"]),
         changed=[*ids["changed"], *ids["lower score"], *ids["higher score"]],
         fell=[*broke, *ids["lower score"]] if means_fell else (),
-        trials={
-            key: (int(passed), int(times))
-            for key, passed, times in zip(frame["id"], passes[1], trials[1], strict=True)
-            if times > 1
-        },
+        trials={row.id: (row.passes or 0, row.trials) for row in rows if row and row.trials and row.trials > 1},
     )
     try:
         made = rerun_questions(questions, rerunner)
     except EvaltrackError as error:
         return Reruns(dict.fromkeys(broke, Rerun("not rerun")), varied=varied, why_not=str(error))
     return replace(made, varied=varied or made.varied)
-
-
-def _texts(paired: Paired) -> dict[str, str]:
-    """Return the latest texts of questions that are in one run only or were edited; empty if there are too many."""
-    new = {*paired.edited, *paired.added, *paired.not_selected}
-    old = {*paired.removed, *paired.not_selected}
-    if len(new) + len(old) > MOST_TEXTS:
-        return {}
-    rows = {**paired.baseline.rows(old, ()), **paired.candidate.rows(new, ())}
-    return {key: row.question for key, row in rows.items()}

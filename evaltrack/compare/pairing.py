@@ -147,15 +147,13 @@ class Paired:
         """
         import numpy as np
 
-        counts = []
+        sides = []
         for end in "bc":
-            passes, trials = numbers(self.frame[f"passed_{end}"]), np.ones(len(self.frame))
-            if f"trials_{end}" in self.frame:
-                asked = np.nan_to_num(numbers(self.frame[f"trials_{end}"]))
-                passes = np.where(asked > 0, np.nan_to_num(numbers(self.frame[f"passes_{end}"])), passes)
-                trials = np.maximum(asked, 1)
-            counts.append((passes, trials))
-        return np.array(counts).swapaxes(0, 1)
+            once = [numbers(self.frame[f"passed_{end}"]), np.ones(len(self.frame))]
+            columns = [f"passes_{end}", f"trials_{end}"]
+            several = [numbers(self.frame[name]) for name in columns] if columns[1] in self.frame else once
+            sides.append(np.where(several[1] > 0, several, once))
+        return np.stack(sides, axis=1)
 
 
 def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:

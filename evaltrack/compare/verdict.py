@@ -12,7 +12,7 @@ from evaltrack.compare.gate import MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.reruns import Reruns
 from evaltrack.metrics.metric import EXACT
-from evaltrack.stats.significance import holm
+from evaltrack.stats.significance import PairedTest, holm
 
 LEVEL = 0.03
 """Family-wise level of the tests that show a loss."""
@@ -40,19 +40,6 @@ class Decided:
     rules: tuple[Rule, ...]
 
 
-@dataclass(frozen=True)
-class Loss:
-    """The exact one-sided test of lost passes: its `p`, and the number of questions whose share of passes changed."""
-
-    p: float = 1.0
-    changed: int = 0
-
-    @property
-    def is_shown(self) -> bool:
-        """True if so many more questions broke than were fixed that no rerun is needed."""
-        return self.p < NET_LEVEL
-
-
 def decide(
     gate: Gate,
     metrics: Sequence[MetricDelta],
@@ -60,7 +47,7 @@ def decide(
     changed: ChangedQuestions,
     paired: Paired,
     reruns: Reruns,
-    loss: Loss,
+    loss: PairedTest,
 ) -> Decided:
     """Return the verdict: regression if a rule is broken, else unknown if a rule is unknown, else ok."""
     by_place = {"": metrics} | {group.name: group.metrics for group in groups if group.kind == "domain"}
@@ -92,7 +79,7 @@ def _decides(rule: Rule, gate: Gate) -> bool:
     return rule.metric.name not in ABOUT_DECLINING - gate.explicit
 
 
-def _states(gate: Gate, metrics: Mapping[Name, MetricDelta], reruns: Reruns, loss: Loss) -> dict[Name, RuleState]:
+def _states(gate: Gate, metrics: Mapping[Name, MetricDelta], reruns: Reruns, loss: PairedTest) -> dict[Name, RuleState]:
     """Return the state of each rule on a mean, and of `FLIPS` if a loss must be significant."""
     evidence = gate.kind == "evidence"
     if not evidence and (gate.kind == "seed" or not reruns.varied):
@@ -117,7 +104,7 @@ def _flips(
     changed: ChangedQuestions,
     paired: Paired,
     reruns: Reruns,
-    loss: Loss,
+    loss: PairedTest,
     states: Mapping[Name, RuleState],
 ) -> Iterator[Rule]:
     if not paired.passing_compared:
@@ -131,7 +118,7 @@ def _flips(
     if gate.kind == "evidence":
         yield Rule("flips", states[FLIPS] if counted > limit else "held", value=counted, limit=limit)
         return
-    if gate.kind == "auto" and loss.is_shown and (counted > limit or not limit):
+    if gate.kind == "auto" and loss.p < NET_LEVEL and (counted > limit or not limit):
         yield Rule("net loss", "broken", value=counted, limit=limit, p_value=loss.p)
         return
     yield Rule("flips", "broken" if counted > limit else "held", value=counted, limit=limit)

@@ -127,11 +127,12 @@ RUBRIC_AIMS: Mapping[str, Aim] = {score.metric: score.aim for score in SCORES if
 
 @dataclass(frozen=True)
 class MeasuredAim:
-    """An aim and a run's mean. `improvement` is that of the run over the published baseline."""
+    """An aim and a run's mean, and the mean of the run's baseline in a comparison."""
 
     metric: str
     measured: float
     aim: Aim
+    baseline: float | None = None
 
     @property
     def reached(self) -> bool:
@@ -143,9 +144,14 @@ class MeasuredAim:
         """The change from the published baseline to the run, relative to the baseline."""
         return relative(self.measured, self.aim.published)
 
+    @property
+    def over_baseline(self) -> float | None:
+        """The change from the baseline to the run, relative to the baseline; None if that is 0 or not known."""
+        return relative(self.measured, self.baseline) if self.baseline else None
 
-def measured_aims(metrics: Mapping[str, float]) -> Iterator[MeasuredAim]:
+
+def measured_aims(metrics: Mapping[str, float], baseline: Mapping[str, float] | None = None) -> Iterator[MeasuredAim]:
     """Yield each aim whose metric the run measured."""
     for name, aim in RUBRIC_AIMS.items():
         if name in metrics:
-            yield MeasuredAim(name, metrics[name], aim)
+            yield MeasuredAim(name, metrics[name], aim, (baseline or {}).get(name))

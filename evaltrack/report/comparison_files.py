@@ -106,12 +106,12 @@ def _questions(comparison: Comparison) -> Iterator[ET.Element]:
     apart = {"edited": comparison.edited, "added": comparison.added, "removed": comparison.removed}
     for why, ids in (apart | {"not selected": comparison.not_selected}).items():
         for each in ids:
-            yield _case(golden, _name(each, comparison.texts.get(each)), "skipped", f"{why}: not compared", ())
-    texts = {row.id: row.question for row in comparison.same}
-    for each, domain, outcome in comparison.unchanged:
+            yield _case(golden, clip(each), "skipped", f"{why}: not compared", ())
+    for row in comparison.same if len(comparison.same) == comparison.count("identical") else ():
+        outcome = row.outcome if comparison.passing_compared or row.target_failed else "not compared"
         tag, words = "skipped" if outcome in UNMEASURED else "", f"{outcome} on both sides"
-        lines = () if outcome in ("pass", "not compared") else (words,)
-        yield _case(clip(domain), _name(each, texts.get(each)), tag, words, lines if not tag else ())
+        lines = (words,) if outcome == "fail" else ()
+        yield _case(clip(row.domain), _name(row.id, row.question), tag, words, lines)
 
 
 UNMEASURED = {"error", "not measured"}

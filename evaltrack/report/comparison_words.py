@@ -14,7 +14,6 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Ru
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.differences import in_order
 from evaltrack.metrics.catalogue import metric_form
-from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.metric import MINUS
 from evaltrack.records.failure_words import failure_words
 from evaltrack.records.stored_row import StoredRow
@@ -114,7 +113,7 @@ def note_words(comparison: Comparison) -> list[str]:
     for line in metric_lines(comparison):
         if line.metric.partial and line.metric.measured:
             alike[line.metric.n, line.metric.measured].append(line)
-    return sentences("notes.txt", c=comparison, partial=alike.values(), aims=RUBRIC_AIMS)
+    return sentences("notes.txt", c=comparison, partial=alike.values())
 
 
 # Metrics

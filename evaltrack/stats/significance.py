@@ -36,11 +36,11 @@ MANY_CHANGED = 2000
 
 
 @dataclass(frozen=True)
-class SignFlip:
-    """The p-value of a sign-flip test and the number of changed pairs."""
+class PairedTest:
+    """The p-value of a test of paired values, and the number of pairs that changed."""
 
-    p: float
-    changed: int
+    p: float = 1.0
+    changed: int = 0
 
 
 def holm(p_values: Mapping[K, float], among: int | None = None) -> dict[K, float]:
@@ -61,7 +61,7 @@ def holm(p_values: Mapping[K, float], among: int | None = None) -> dict[K, float
     return adjusted
 
 
-def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> SignFlip:
+def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> PairedTest:
     """Return the exact two-sided sign-flip test of the mean difference of paired scores.
 
     If neither side is better, each difference is as likely to have the other sign. p is the share of all choices of
@@ -89,7 +89,7 @@ def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> SignFlip
     values, counts = values[differ], counts[differ]
     changed = int(counts.sum())
     if not changed:
-        return SignFlip(1.0, 0)
+        return PairedTest()
     observed = max(0.0, abs(float((counts * values).sum())) - 2 * rounding * changed)
     order = np.argsort(abs(values), kind="stable")
     sizes, times = abs(values)[order], counts[order]
@@ -103,7 +103,7 @@ def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> SignFlip
         p = erfc(observed / sqrt(2 * squares))
     else:
         p = _sampled(sizes, times, observed, seed)
-    return SignFlip(p, changed)
+    return PairedTest(p, changed)
 
 
 def _enumerated(sizes: Floats, times: Integers, observed: float) -> float:
@@ -140,7 +140,7 @@ def one_sided(p_value: float, *, worse: bool) -> float:
     return p_value / 2 if worse else 1.0
 
 
-def passes_lost(passes: Integers, trials: Integers) -> float:
+def p_of_lost_passes(passes: Integers, trials: Integers) -> float:
     """Return the exact one-sided p that the baseline passed so many more trials by chance.
 
     If neither side is better, the trials of a question may be swapped between the sides. Given the number of passed

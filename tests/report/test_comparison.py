@@ -267,8 +267,8 @@ def test_that_a_loss_is_not_shown_is_said_once() -> None:
 
 
 def test_a_line_stays_one_whatever_stands_in_it() -> None:
-    lines = shown(comparison(notes=("first\nsecond ¦ third [red]",))).splitlines()
-    assert "first second ¦ third [red]" in lines
+    lines = shown(comparison(rules=(Rule("unclear", "unknown", value=1, names=("a\nb ¦ c [red]",)),))).splitlines()
+    assert any("1 question (a b ¦ c [red]) failed every rerun" in line for line in lines)
 
 
 def test_a_text_of_a_megabyte_stays_short_everywhere() -> None:

@@ -118,12 +118,19 @@ def every_change() -> Comparison:
             replace(DROP, id="20", fate="changed", was="fail", now="fail", cause=Cause("unknown", "the same")),
             replace(DROP, id="21", fate="changed", was="error", now="not measured"),
         ),
-        same=(patched(flat("It is.", "fees#refunds"), id="1", passed=True),),
+        same=tuple(
+            patched(flat("It is.", "fees#refunds"), id=kind, domain="rail", **columns)
+            for kind, columns in {
+                "pass": {"passed": True},
+                "fail": {"passed": False},
+                "error": {"error": "target_timeout: no response within 60 s"},
+                "not measured": {},
+            }.items()
+        ),
+        fates={"identical": 4},
         metrics=(RECALL, replace(RECALL, name="negative_pass_rate"), better, TOKENS),
         reruns=Reruns(calls=4),
-        notes=("Mind <b>this</b>.",),
-        unchanged=tuple((f"{kind} twice", "rail", kind) for kind in ("pass", "fail", "error", "not measured")),
-        texts={"28": "How  dear?", "fail twice": "May I board?"},
+        redeclared=("Mind <b>this</b>.",),
         **sides,
     )
 

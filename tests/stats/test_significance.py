@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, fisher_exact, nbinom, permutation_test
 
 from evaltrack.stats import significance
-from evaltrack.stats.significance import holm, luck, passes_lost, sign_flip, worse_than_record
+from evaltrack.stats.significance import PairedTest, holm, luck, p_of_lost_passes, sign_flip, worse_than_record
 from tests.files import data
 
 
@@ -52,7 +52,7 @@ def test_fewer_than_six_changes_show_nothing() -> None:
     assert sign_flip([1.0] * 50, [0.5] * 50).p < 1e-12
     assert sign_flip([1.0] * 5 + [0.5] * 95, [0.0] * 5 + [0.5] * 95).p == pytest.approx(0.0625)
     assert sign_flip([1.0] * 6 + [0.5] * 94, [0.0] * 6 + [0.5] * 94).p == pytest.approx(0.03125)
-    assert sign_flip([0.5] * 9, [0.5] * 9) == significance.SignFlip(1.0, 0)
+    assert sign_flip([0.5] * 9, [0.5] * 9) == PairedTest(1.0, 0)
 
 
 @pytest.mark.parametrize(("given", "adjusted"), data("metrics.json")["holm"])
@@ -128,13 +128,13 @@ def swapped(passes: list[tuple[int, int]], trials: list[tuple[int, int]]) -> flo
     ],
 )
 def test_every_swap_of_trials_is_counted(passes: list[tuple[int, int]], trials: list[tuple[int, int]]) -> None:
-    found = passes_lost(np.array(passes).T, np.array(trials).T)
+    found = p_of_lost_passes(np.array(passes).T, np.array(trials).T)
     assert found == pytest.approx(swapped(passes, trials), abs=1e-12)
 
 
 def test_of_single_trials_it_is_mcnemars_test() -> None:
     passes = np.array([[1] * 12 + [0] * 3 + [1] * 5, [0] * 12 + [1] * 3 + [1] * 5])
-    assert passes_lost(passes, np.ones_like(passes)) == pytest.approx(binom.sf(11, 15, 0.5), abs=1e-12)
+    assert p_of_lost_passes(passes, np.ones_like(passes)) == pytest.approx(binom.sf(11, 15, 0.5), abs=1e-12)
 
 
 @pytest.mark.parametrize(("consistent", "lucky", "draws"), [(1, 0, 1), (3, 2, 4), (20, 30, 2), (1, 5, 9)])

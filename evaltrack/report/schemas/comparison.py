@@ -10,7 +10,6 @@ from pydantic import AliasPath, BeforeValidator, Field
 
 from evaltrack.compare.change import CauseKind, Change, CulpritKind, Fate, Outcome
 from evaltrack.compare.comparison import (
-    ComparedAim,
     Comparison,
     GroupDelta,
     MetricDelta,
@@ -178,6 +177,20 @@ class ChangeForm(Form):
     after: dict[str, Any] | None
 
 
+class ComparedAim(Form):
+    """One aim of the rubric. `improvement` is that over the baseline of the comparison; null if that is 0."""
+
+    metric: str
+    aim: float = Field(validation_alias=AliasPath("aim", "mean"))
+    baseline: float
+    candidate: float = Field(validation_alias="measured")
+    reached: bool
+    improvement: float | None = Field(validation_alias="over_baseline")
+    published: float = Field(validation_alias=AliasPath("aim", "published"))
+    published_improvement: float = Field(validation_alias="improvement")
+    aim_improvement: float = Field(validation_alias=AliasPath("aim", "improvement"))
+
+
 class ComparisonForm(Form):
     """A comparison; `questions` counts the common questions by fate."""
 
@@ -278,6 +291,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         culprits=[CulpritForm.of(each, words=say.culprit(each)) for each in comparison.culprits[:CULPRITS]],
         questions={fate: comparison.count(fate) for fate in get_args(Fate)},
         num_drops=comparison.count("lower score"),
+        notes=[say.redeclared(comparison.redeclared)] if comparison.redeclared else [],
         changes=_changes(comparison),
         grouped=grouped,
     ).data()
