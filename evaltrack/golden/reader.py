@@ -348,9 +348,10 @@ def _questions(
         question = checked_question(value)
         key = as_key(value.get("id"))
         if first_lines is not None and isinstance(key, str) and key:
-            first = first_lines.setdefault(key, line)
-            if first != line:
-                problems.append((line, f"id `{key}` is already used on line {first}; use another id"))
+            if key in first_lines:
+                problems.append((line, f"id `{key}` is already used on line {first_lines[key]}; use another id"))
+            else:
+                first_lines[key] = line
         if isinstance(question, list):
             problems.extend((line, problem) for problem in question)
         else:
