@@ -25,7 +25,7 @@ def test_every_reader_expects_what_it_is_given(tmp_path: Path, seconds: str) -> 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     *told, last = ended.stdout.splitlines()
     *readers, memory = told
-    assert len(readers) == 22
+    assert len(readers) == 23
     assert int(memory.partition(" MB of memory at most")[0]) < 500
     figures = re.fullmatch(r"([\d,]+) bytes fed in ([\d,]+) inputs: 0 findings", last)
     assert figures, last

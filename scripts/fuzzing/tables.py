@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from random import Random
 
 import openpyxl
+from evaltrack.golden.importing.formats import FORMATS
 
 from evaltrack import open_golden
 from evaltrack.api.compare_sides import side_of_run
 from evaltrack.api.import_golden import import_golden
 from evaltrack.compare.engine import compare
+from evaltrack.errors import EvaltrackError
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.tracking.rows import count_rows, read_table, stored_rows
 from evaltrack.tracking.tags import ROWS
 from scripts.fuzzing.parquet import ParquetInputs, hostile_files
-from scripts.fuzzing.reader import OWN, Reader, writable
+from scripts.fuzzing.reader import OWN, REPO, Reader, writable
 from scripts.fuzzing.seeds import good_table
 from scripts.fuzzing.tags import planted_run, planted_store
 from scripts.fuzzing.texts import good_side
@@ -47,6 +50,15 @@ def imported(suffix: str) -> Callable[[Path, bytes], None]:
             writable(question.model_dump())
 
     return read
+
+
+def of_tools(folder: Path, raw: bytes) -> None:
+    """JSON in the form of another tool, imported as each form: it makes a set that can be read, or is refused."""
+    (folder / "tool.json").write_bytes(raw)
+    for form in (*FORMATS, "auto"):
+        with suppress(EvaltrackError):
+            made = import_golden(folder / "tool.json", folder / "imported.jsonl", form, force=True)
+            assert len(open_golden(made.path)) == made.questions
 
 
 def workbook() -> bytes:
@@ -79,6 +91,8 @@ class Damaged:
 def table_readers() -> dict[str, Reader]:
     """All readers of this area by name."""
     files = (good_table(), *hostile_files(good_table()))
+    of_each_tool = json.loads((REPO / "tests/data/imported_rows.json").read_text(encoding="utf-8"))
+    tools = tuple({json.dumps(content).encode(): None for _, content, *_ in of_each_tool})
     return {
         "rows": Reader(rows, OWN, files, 4, ParquetInputs, native=True),
         "rows, compared": Reader(side, OWN, files, 4, ParquetInputs, native=True),
@@ -86,4 +100,5 @@ def table_readers() -> dict[str, Reader]:
         "import, .xlsx": Reader(imported(".xlsx"), OWN, (workbook(),), 2, Damaged, native=True),
         "import, .yaml": Reader(imported(".yaml"), OWN, (b"- question: What?\n  expected_chunks: [a, &b b, *b]\n",), 2),
         "import, .csv": Reader(imported(".csv"), OWN, (b'question,expected_chunks\nWhat?,"[""a""]"\n',), 2),
+        "import, tools": Reader(of_tools, (), tools, 2),
     }

@@ -28,13 +28,16 @@ from scripts.fuzzing.seeds import ANSWERS, RECORDED, TABLES_OF_TOML, TOML, TREC,
 
 
 def golden(name: str) -> Callable[[Path, bytes], None]:
-    """A golden set called `name`, read to its end."""
+    """A golden set called `name`, read to its end as it was checked."""
 
     def read(folder: Path, raw: bytes) -> None:
         path = folder / name
         path.write_bytes(raw)
-        for question in open_golden(path):
+        golden, ids = open_golden(path), set[str]()
+        for question in golden:
             kept(question=question)
+            ids.add(question.id)
+        assert len(ids) == len(golden)
 
     return read
 

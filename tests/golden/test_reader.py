@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.file import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
@@ -288,40 +286,6 @@ def test_notes_may_change_while_a_set_is_read(tmp_path: Path) -> None:
     golden = open_golden(write(tmp_path, ONE))
     golden.path.write_text('\n{"notes": "new", "id": "1", "question": "a"}')
     assert [question.notes for question in golden] == ["new"]
-
-
-# Anything at all
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=4,
-)
-FIELD_VALUES = JSON | st.text(max_size=5) | st.lists(st.integers() | st.text(max_size=2), max_size=3)
-OBJECTS = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=3), FIELD_VALUES, max_size=5)
-QUESTIONS = st.builds(lambda i, fields: {"id": i, "question": "a"} | fields, st.integers(0, 5), OBJECTS)
-LINES = st.one_of(QUESTIONS, OBJECTS, JSON).map(lambda value: json.dumps(value).encode()) | st.binary(max_size=30)
-FILES = st.one_of(
-    st.tuples(st.just(".jsonl"), st.lists(LINES, max_size=6).map(b"\n".join)),
-    st.tuples(st.just(".json"), st.lists(LINES, max_size=6).map(lambda lines: b"[" + b",\n".join(lines) + b"]")),
-    st.tuples(st.sampled_from([".jsonl", ".json"]), st.binary(max_size=60)),
-)
-
-
-@given(FILES)
-@example((".json", b'[{"question": "a", "metadata": {"x": 1e999, "y": -0, "z": ' + b"1" * 4300 + b"}}]"))
-@example((".json", b'[{"question": "a\x7f"}]'))
-@settings(max_examples=300, deadline=None, derandomize=True)
-def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, file: tuple[str, bytes]) -> None:
-    """Any file is either a golden set that reads as it was checked, or a `GoldenError`."""
-    path = write(tmp_path_factory.getbasetemp(), file[1], f"any{file[0]}")
-    try:
-        golden, found = open_golden(path), [f"{path}:"]
-    except GoldenError as error:
-        golden, found = None, list(error.problems)
-    assert found
-    assert all(problem.startswith(f"{path}:") for problem in found)
-    assert golden is None or len(ids(golden)) == len(golden) == len(set(ids(golden)))
 
 
 @pytest.mark.parametrize("more", ['"history": []', *(f'"metadata": {{"m": {each}}}' for each in DEEPEST)])

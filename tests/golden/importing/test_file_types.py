@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import zipfile
 from datetime import date
@@ -215,3 +216,24 @@ def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.Monk
     assert problems(tmp_path, path) == [
         "a.csv:2: is longer than 100 bytes as a golden line; a question must be shorter"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"question\n\xff\n", "a.csv:2: cannot be read as utf-8"),
+        ("a.csv", b"question\n" + b"x" * 200_000 + b"\n", "a.csv:2: is not CSV: field larger than field limit"),
+        ("a.jsonl", b'{"question": "' + b"x" * 2_000_000 + b'"}\n', "a.jsonl:1: is longer than"),
+        ("a.json", b'[{"qid": 1, "query": "q", "retrieval_gt": "[[1,"}]', "`retrieval_gt` begins with `[`"),
+    ],
+)
+def test_what_is_wrong_with_a_file_shows_before_its_format(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    assert message in problems(tmp_path, put(tmp_path / name, content))[0]
+
+
+def test_pipes_and_devices_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "is not a regular file" in problems(tmp_path, tmp_path / "pipe.csv")[0]
+    assert "is not a regular file" in problems(tmp_path, Path("/dev/zero"))[0]
