@@ -34,12 +34,10 @@ from evaltrack.tracking.find_runs import find_evaluation, resolve_run
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
     Child,
-    Kind,
     end_child,
     end_parent,
     find_children,
     log_leaderboard,
-    name_children,
     open_parent,
     reopen_sweep,
 )
@@ -60,7 +58,6 @@ class SeveralRuns:
 
     store: Store
     parent: OpenRun
-    kind: Kind
     labels: Sequence[str]
     say: Callable[[str], object]
     resuming: str = ""
@@ -76,11 +73,6 @@ class SeveralRuns:
         done = len(self.results)
         self.say(f"{self.labels[done]} ({done + 1} of {len(self.labels)})")
         self.results.append(evaluate_plan(plan, self.store, resume, progress=progress, place=place))
-        name_children(self.store, self.parent, self._ids)
-
-    @property
-    def _ids(self) -> list[str]:
-        return [result.run_id for result in self.results]
 
     @contextmanager
     def ended(self, note: Callable[[], str]) -> Iterator[None]:
@@ -105,7 +97,7 @@ class SeveralRuns:
 
     def end(self, status: Status, note: str) -> None:
         """End the parent with a note on its runs."""
-        end_parent(self.store, self.parent, status, self._ids, note, self.kind)
+        end_parent(self.store, self.parent, status, note)
 
 
 OF_ONE_SET = ("evaluation_json", "only_failed")
@@ -150,7 +142,7 @@ def run_sets(
         first = next(plans)  # the parent is opened after all checks
         name = config.run_name or f"{len(paths)} golden sets"
         parent = open_parent(store, config.experiment, name, "golden sets", config.tag)
-        runs = SeveralRuns(store, parent, "golden sets", paths, say)
+        runs = SeveralRuns(store, parent, paths, say)
 
         def made() -> SetResults:
             return SetResults(parent.run_id, parent.experiment_id, tuple(runs.results), runs.link, store.serve_command)
@@ -260,7 +252,7 @@ def run_sweep(
             _resumed(plan, store, resume) if resume else open_parent(store, experiment, shown_text(plan.name), "sweep")
         )
         resuming = f"evaltrack sweep {'SWEEP' if isinstance(sweep, Mapping) else sweep} --resume {parent.run_id}"
-        runs = SeveralRuns(store, parent, "sweep", labels, say, resuming)
+        runs = SeveralRuns(store, parent, labels, say, resuming)
         with runs.ended(lambda: f"{len(runs.results)} of {count(len(labels), 'configuration')} evaluated\n"):
             say(f"MLflow run {parent.run_id}; to resume after an interruption: {resuming}")
             reused = _evaluate(plan, runs, shown, stop)

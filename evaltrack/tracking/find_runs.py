@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
@@ -18,7 +18,7 @@ from evaltrack.records import Signature
 from evaltrack.records.row import Traced
 from evaltrack.records.run import SYSTEM_TAG, Run, System
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, runs_below
+from evaltrack.tracking.parents import CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, Kind, runs_below
 from evaltrack.tracking.rows import check_rows, columns_of, rows_of_run, stored_rows
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, choose_experiment, find_run, is_missing, search_runs, tracking_errors
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 CLOCK_SKEW = 300
 """Seconds by which the clocks of two machines may differ."""
+
+SIGNATURE = "evaltrack.signature"
 
 RECENT = 100
 """The number of newest evaluations that are searched for golden sets without a comparison."""
@@ -69,28 +71,21 @@ def named_evaluation(store: Store, name_or_id: str) -> Run:
 
 
 def named_evaluations(store: Store, name_or_id: str) -> list[Run]:
-    """Return the named evaluation, or the evaluations of a named parent run of golden sets or of a sweep.
+    """Return the named evaluation, or the ended evaluations of a named parent run of golden sets or of a sweep.
 
     Raises:
         UsageError: there is no run of that name or several, or the run is not one of evaltrack.
-        TrackingError: the store does not answer, or a run is deleted.
+        TrackingError: the store does not answer, or the run is deleted.
     """
     run = find_run(store, resolve_run(store, name_or_id))
     if KIND_TAG not in run.data.tags:
         return [evaluation_of(store, run)]
-    children = RUN_ID.findall(run.data.tags.get(CHILDREN_TAG, ""))
-    if run.info.status != "FINISHED":  # it was interrupted, and a child run may have been resumed since
-        children = list(dict.fromkeys([*children, *_finished_below(store, run)]))
-    if not children:
+    below = runs_below(store, run.info.experiment_id, run.info.run_id)
+    ended = [each for each in below if each.info.status in ("FINISHED", "FAILED") and SIGNATURE in each.data.tags]
+    newest = {each.data.tags.get(CONFIGURATION_TAG, each.info.run_id): each for each in ended}
+    if not newest:
         raise UsageError(f"MLflow run {run.info.run_id} has no finished evaluation below it")
-    return [find_evaluation(store, each) for each in children]
-
-
-def _finished_below(store: Store, parent: MlflowRun) -> list[str]:
-    """Return the ids of the FINISHED evaluations below a run, in the order of their start."""
-    below = runs_below(store, parent.info.experiment_id, parent.info.run_id)
-    finished = (run for run in below if run.info.status == "FINISHED")
-    return [run.info.run_id for run in finished if "evaltrack.signature" in run.data.tags]
+    return [evaluation_of(store, each) for each in newest.values()]
 
 
 def side_by_side(store: Store, candidate: Run, baseline: Run) -> str | None:
@@ -112,11 +107,9 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
         UsageError: the run is not an evaluation of evaltrack.
     """
     run_id = run.info.run_id
-    text = run.data.tags.get("evaltrack.signature")
-    if children := run.data.tags.get(CHILDREN_TAG):
-        ids = RUN_ID.findall(children)
-        names = ", ".join([*ids[:LISTED], *["..."] * (len(ids) > LISTED)])
-        raise UsageError(f"MLflow run {run_id} is the parent of several evaluations; name one of them: {names}")
+    text = run.data.tags.get(SIGNATURE)
+    if run.data.tags.get(KIND_TAG) in get_args(Kind):
+        raise UsageError(f"MLflow run {run_id} is the parent of several evaluations; name one of its child runs")
     if text is None:
         raise UsageError(f"MLflow run {run_id} is not an evaluation of evaltrack; see `evaltrack baseline show`")
     signature = read_tag(Signature, text)

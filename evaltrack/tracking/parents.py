@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Kind = Literal["golden sets", "sweep"]
 
 KIND_TAG = "evaltrack.kind"
-CHILDREN_TAG = "evaltrack.children"
 PARENT_TAG = "mlflow.parentRunId"
 
 CONFIGURATION_TAG = "evaltrack.sweep.configuration"
@@ -81,23 +80,13 @@ def tag_parent(store: Store, parent: OpenRun, tags: Mapping[str, str]) -> None:
     )
 
 
-def name_children(store: Store, parent: OpenRun, children: Sequence[str]) -> None:
-    """Record the ids of the child runs.
+def end_parent(store: Store, parent: OpenRun, status: Status, note: str) -> None:
+    """Write a note on the results of the child runs, and end the parent.
 
     Raises:
         TrackingError: the store refused, or does not hold what was written.
     """
-    tag_parent(store, parent, {CHILDREN_TAG: ",".join(children)})
-
-
-def end_parent(store: Store, parent: OpenRun, status: Status, children: Sequence[str], note: str, kind: Kind) -> None:
-    """Record the child runs and a note on their results, and end the parent.
-
-    Raises:
-        TrackingError: the store refused, or does not hold what was written.
-    """
-    own = {KIND_TAG: kind, CHILDREN_TAG: ",".join(children)}
-    tag_parent(store, parent, {**own, "mlflow.note.content": note, "mlflow.runName": parent.name})
+    tag_parent(store, parent, {"mlflow.note.content": note, "mlflow.runName": parent.name})
     close_run(store, parent, status)
 
 

@@ -376,4 +376,4 @@ def test_what_cannot_be_shown_is_an_error(sets: SetResults, tmp_path: Path) -> N
         write_reports([sets.run_id], tmp_path / "all.html")
     client.update_run(sets.results[0].run_id, status="RUNNING")
     with pytest.raises(InconclusiveError, match="is still RUNNING"):
-        write_reports([sets.run_id], tmp_path / "all.html")
+        write_reports([sets.results[0].run_id], tmp_path / "all.html")
