@@ -8,6 +8,7 @@ from evaltrack.records.base import first_of
 from evaltrack.records.run import Run
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
 from evaltrack.tracking.find_runs import (
+    check_ended,
     experiment_to_read,
     named_evaluation,
     names_experiment,
@@ -55,12 +56,6 @@ def choose_candidate(
     candidate = named or _newest_candidate(store, experiment, golden, baseline)
     check_ended(candidate)
     return candidate
-
-
-def check_ended(run: Run) -> None:
-    """Refuse a run that has not ended."""
-    if run.status in ("RUNNING", "SCHEDULED"):
-        raise InconclusiveError(f"run {run.run_id} is still {run.status}; wait until it has ended")
 
 
 def _newest_candidate(store: Store, experiment: str | None, golden: str | None, baseline: Run | None) -> Run:

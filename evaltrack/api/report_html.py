@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from evaltrack.api.choose_runs import check_ended, choose_candidate
+from evaltrack.api.choose_runs import choose_candidate
 from evaltrack.api.rank_runs import Line, leaderboard_of
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ranking import Leaderboard
@@ -28,6 +28,7 @@ from evaltrack.report.schemas.run import SummaryForm
 from evaltrack.report.sets import SetPage, page_names, sets_html
 from evaltrack.system.files import check_result_file, write_result_file
 from evaltrack.tracking.find_runs import (
+    check_ended,
     checked_rows,
     fetch_summary,
     named_evaluation,

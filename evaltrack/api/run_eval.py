@@ -39,7 +39,7 @@ from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
 from evaltrack.report.html.run_page import run_screen
 from evaltrack.system.processes import Stop
-from evaltrack.tracking.find_runs import find_evaluation, named_evaluation, read_rows, read_run_table
+from evaltrack.tracking.find_runs import check_ended, find_evaluation, named_evaluation, read_rows, read_run_table
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
     Dataset,
@@ -470,16 +470,15 @@ def select_questions(golden_path: str, settings: EvaluationConfig, store: Store)
     Questions that ended in an error are among them. The settings get the full id of that run.
 
     Raises:
-        UsageError: that run is not evaltrack's, has another golden set, or has not ended.
+        UsageError: that run is not evaltrack's, or has another golden set.
+        InconclusiveError: it has not ended.
         TrackingError: the store does not answer, or the run's rows are gone.
     """
-    given, evaluation = settings.only_failed, named_evaluation(store, settings.only_failed)
+    evaluation = named_evaluation(store, settings.only_failed)
     of, name = evaluation.signature.golden, golden_name(Path(golden_path).name)
     if of != name:
-        raise UsageError(f"`only_failed={given}`: that run is of golden set `{of}`; name a run of `{name}`")
-    if evaluation.status in ("RUNNING", "SCHEDULED"):
-        cure = f"wait until it ends, or resume it: evaltrack resume {evaluation.run_id}"
-        raise UsageError(f"`only_failed={given}`: that run is still {evaluation.status}; {cure}")
+        raise UsageError(f"`only_failed={settings.only_failed}`: is a run of golden set `{of}`; name one of `{name}`")
+    check_ended(evaluation)
     rows = read_rows(store, evaluation, ["id", "passed", "error"])
     failed = FailedQuestions(evaluation.run_id, frozenset(row.id for row in rows if not row.passed or row.error))
     return settings.with_(only_failed=failed.run_id), replace(settings.selection, failed=failed)

@@ -40,12 +40,11 @@ EXECUTION, RESULT = in_group("Execution"), in_group("Result")
 @click.argument("paths", nargs=-1, metavar="[GOLDEN]...", callback=no_empty_name)
 @settings_options(EvaluationConfig)
 @click.option("--resume", default="", help=RESUME_HELP, **EXECUTION)
-@click.option("--retry-errors", is_flag=True, help="With --resume: rerun questions that ended in errors.", **EXECUTION)
 @click.option("--min-coverage", default=0.0, type=click.FloatRange(0, 1), help=COVERAGE_HELP, **RESULT)
 @output_option(default="auto")
 @click.option("--demo", is_flag=True, help="Evaluate a bundled golden set before and after a change to its chunking.")
 def run(
-    paths: tuple[str, ...], *, settings: dict[str, Any], demo: bool, min_coverage: float, output: str, **resuming: Any
+    paths: tuple[str, ...], *, settings: dict[str, Any], demo: bool, min_coverage: float, output: str, resume: str
 ) -> int:
     """Evaluate a target on the golden set GOLDEN (.jsonl or .json), as one MLflow run.
 
@@ -78,15 +77,12 @@ def run(
     if paths and golden and paths != (golden,):
         raise click.UsageError(f"golden sets {', '.join(paths[:3])} and --set golden={golden}: use one of the two")
     if len(paths) > 1:
-        if any(resuming.values()):
-            raise click.UsageError("--resume and --retry-errors need a single golden set; use: evaltrack resume RUN")
+        if resume:
+            raise click.UsageError("--resume needs a single golden set; use: evaltrack resume RUN")
         return _run_several(paths, target, settings, min_coverage, output)
-    resuming["resume"] = resuming["resume"] or None
-    if resuming["retry_errors"] and not resuming["resume"]:
-        raise click.UsageError("--retry-errors needs a run to resume: --resume RUN, or --resume auto")
     path = from_caller("".join(paths)) or golden
     with redirect_stdout(sys.stderr):  # stdout is for the result; a target may print
-        result = run_eval(path or None, target=target, progress=True, **resuming, **settings)
+        result = run_eval(path or None, target=target, progress=True, resume=resume or None, **settings)
     print_result(result, output)
     return end_of(result, min_coverage)
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Signature
 from evaltrack.records.row import Traced
@@ -138,6 +138,13 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
         trace_link=store.trace_link(info.experiment_id, run_id),
         system=read_tag(System, run.data.tags.get(SYSTEM_TAG)),
     )
+
+
+def check_ended(run: Run) -> None:
+    """Refuse a run that has not ended."""
+    if run.status in ("RUNNING", "SCHEDULED"):
+        cure = f"wait until it has ended, or resume it if it was killed: evaltrack resume {run.run_id}"
+        raise InconclusiveError(f"run {run.run_id} is still {run.status}; {cure}")
 
 
 def newest_evaluation(

@@ -11,7 +11,7 @@ import pytest
 
 from evaltrack import Comparison, RunResult, compare_runs, run_eval
 from evaltrack.cli import _run
-from evaltrack.errors import UsageError
+from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.report.comparison_files import comparison_junit
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
 from evaltrack.report.comparison_words import reasons
@@ -111,10 +111,10 @@ def test_only_the_questions_that_did_not_pass_are_asked(whole: RunResult, tmp_pa
 
 
 def test_a_run_that_cannot_say_what_failed_is_refused(whole: RunResult, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="that run is of golden set `twelve`; name a run of `other`"):
+    with pytest.raises(UsageError, match="is a run of golden set `twelve`; name one of `other`"):
         run_eval(write(tmp_path, name="other.jsonl"), target=Target(), only_failed=whole.run_id)
     mlflow.MlflowClient().update_run(whole.run_id, status="RUNNING")
-    with pytest.raises(UsageError, match=f"still RUNNING; wait until it ends.*evaltrack resume {whole.run_id}"):
+    with pytest.raises(InconclusiveError, match=f"still RUNNING; wait .*evaltrack resume {whole.run_id}"):
         evaluated(tmp_path, Target(), only_failed=whole.run_id)
     with pytest.raises(UsageError, match="nosuchrun"):
         evaluated(tmp_path, Target(), only_failed="nosuchrun")

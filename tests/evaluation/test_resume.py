@@ -489,7 +489,10 @@ def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, re
     assert (run.info.status, fresh.asked.total()) == ("FINISHED", QUESTIONS)
     assert 2 <= failed < QUESTIONS
     code, _, err = cli("resume", run_id)
-    assert (code, err) == (2, f"Error: run {run_id} is finished; --retry-errors reruns its failed questions\n")
+    assert (code, err) == (
+        2,
+        f"Error: run {run_id} is finished; rerun its failed questions with --retry-errors\n",
+    )
     assert cli("run", *BASE, "--resume", "auto", "--traces", "off")[0] == 0
     assert len(fresh.runs()) == 2, "auto takes one that is not finished"
     fresh.client.delete_run(next(each.info.run_id for each in fresh.runs() if each.info.run_id != run_id))
