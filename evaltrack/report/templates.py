@@ -33,15 +33,16 @@ class Ours(str):
 
 
 def environment(escaped: Callable[[str], str]) -> Environment:
-    """Return the templates of one output format. Each value except `Ours` is escaped; `clip` bounds it before."""
+    """Return the templates of one text format. Each value except `Ours` is escaped; `clip` bounds it before."""
+    return loaded(finalize=lambda value: value if isinstance(value, Ours) else escaped(str(value)))
+
+
+def loaded(package: str = "evaltrack.report", **escaping: Any) -> Environment:
+    """Return the templates of a package; `escaping` are the arguments of `Environment` that escape their values."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(  # noqa: S701 - no HTML; `finalize` escapes
-        loader=PackageLoader("evaltrack.report"),
-        finalize=lambda value: value if isinstance(value, Ours) else escaped(str(value)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    made = Environment(  # noqa: S701 - `escaping` does it
+        loader=PackageLoader(package), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, **escaping
     )
     made.filters |= {"amount": "{:,}".format, "clip": clip, "count": count, "ours": Ours}
     made.globals |= helpers()

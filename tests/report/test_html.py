@@ -319,7 +319,8 @@ def test_the_shape_says_which_way_and_is_filled_where_a_difference_is_shown(
         drawn = attributes_of(PLOTS.axis_plot(row_["mark"], 50, ""), mark)
         assert str(drawn.get("d", "")).endswith(tip)
         assert ("d" in drawn) == bool(tip)
-        assert row_["label"].endswith(", the interval excludes 0") == (mark == "dot")
+        label = str(attributes_of(PLOTS.metrics_table([row_], 50, ""), f"plot {kind}")["aria-label"])
+        assert label.endswith(", the interval excludes 0") == (mark == "dot")
 
 
 @pytest.mark.parametrize(("k", "ranks"), [(3, [*range(1, 13), 20]), (15, [*range(1, 16), 20]), (30, range(1, 31))])

@@ -30,7 +30,7 @@ from evaltrack.report.html.page import (
     shown,
     with_questions,
 )
-from evaltrack.report.html.plots import axis_legend, axis_reach, metric_rows
+from evaltrack.report.html.plots import axis_reach, metric_rows
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import BADGES, cause_names, changed_questions, fitted, score_titles
 from evaltrack.report.html.run_page import first_listed
@@ -93,7 +93,6 @@ def _metric_fields(comparison: Comparison) -> dict[str, Any]:
     return {
         "rows": metric_rows(comparison, first),
         "reach": axis_reach(first),
-        "axis_legend": axis_legend(first),
         "legend": say.legend(comparison),
         "others": metric_rows(comparison, others),
         "others_reach": axis_reach(others),

@@ -7,16 +7,14 @@ import hashlib
 import re
 from collections.abc import Iterable
 from functools import cache
-from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from evaltrack.records.base import count, cut
+from evaltrack.records.base import cut
 from evaltrack.records.json_text import finite_json
-from evaltrack.report.escaping import clip
 from evaltrack.report.html.plots import axis_place, moved_name
-from evaltrack.report.templates import helpers
+from evaltrack.report.templates import loaded
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -92,26 +90,11 @@ def questions_script() -> str:
 def templates() -> Environment:
     """Return the templates of this folder. All values are escaped; `foreign` bounds and cleans a text.
 
-    `count` formats an amount with its noun: ``3 | count("question")``. `with_code` shows names in backticks as code.
+    `with_code` shows names in backticks as code.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader(__package__),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "foreign": shown,
-        "amount": "{:,}".format,
-        "count": count,
-        "clip": clip,
-        "with_code": with_code,
-        "axis_place": axis_place,
-    }
-    environment.globals |= helpers() | {"moved_name": moved_name, "safe_link": safe_link}
+    environment = loaded(__package__, autoescape=True)
+    environment.filters |= {"foreign": shown, "with_code": with_code, "axis_place": axis_place}
+    environment.globals |= {"moved_name": moved_name, "safe_link": safe_link}
     return environment
 
 
@@ -129,6 +112,8 @@ def document(title: str, body: str, *, script: str = "", data: str = "") -> str:
         script: An additional script that may run. The script of the light and dark switch is always included.
         data: JSON from `script_safe`, which the script reads with ``JSON.parse`` from the element `data`.
     """
+    from markupsafe import Markup
+
     style, scripts = style_sheet(), [static("theme.js"), script] if script else []
     policy = {
         "default-src": "'none'",
@@ -139,22 +124,9 @@ def document(title: str, body: str, *, script: str = "", data: str = "") -> str:
         "form-action": "'none'",
     }
     rules = "; ".join(f"{name} {value}" for name, value in policy.items())
-    parts = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(rules)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="referrer" content="no-referrer">',
-        f"<title>{escape(shown(title, 200))}</title>",
-        f"<style>{style}</style>",
-        *(f"<script>{theme}</script>" for theme in scripts[:1]),
-        "</head>\n<body>",
-        body,
-    ]
-    if data:
-        parts.append(f'<script type="application/json" id="data">{data}</script>')
-    if script:
-        parts.append(f"<script>{script}</script>")
-    return "\n".join([*parts, "</body>\n</html>\n"])
+    parts = {"style": style, "theme": "".join(scripts[:1]), "script": script, "data": data, "body": body}
+    own = {name: Markup(text) for name, text in parts.items()}  # noqa: S704 - of this folder, or escaped already
+    return render("document.html", title=title, rules=rules, **own)
 
 
 def script_safe(data: Any) -> str:

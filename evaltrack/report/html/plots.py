@@ -9,7 +9,7 @@ from typing import Any
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.metrics.catalogue import BY_METRIC
-from evaltrack.report.comparison_words import MetricLine, Way, metric_lines
+from evaltrack.report.comparison_words import Way, metric_lines
 
 WIDTH, MARGIN = 208, 8
 """Width and margin of an axis, in pixels."""
@@ -52,23 +52,10 @@ def axis_reach(metrics: Iterable[MetricDelta]) -> float:
     return next(step * power for step in STEPS if step * power >= max(ends) - 1e-9)
 
 
-def axis_legend(metrics: Iterable[MetricDelta]) -> str:
-    """Return the meaning of the marks that are drawn; empty if none is."""
-    drawn = [(metric, mark) for metric in metrics if metric.shows_change and (mark := _mark(metric, "same"))]
-    marks = {
-        "Line: 95 % interval": any(metric.interval for metric, _ in drawn),
-        "Filled: the interval excludes 0": any(mark.shown for _, mark in drawn),
-        "Hollow: the interval includes 0": any(not mark.shown for _, mark in drawn),
-        "Dashed: the gate's limit": any(mark.limit is not None for _, mark in drawn),
-    }
-    words = ". ".join(words for words, is_drawn in marks.items() if is_drawn)
-    return f"1 point = 0.01 (1 % of a rate). {words}." if words else ""
-
-
 def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta]) -> list[dict[str, Any]]:
     """Return the line of each metric with its mark on the axis."""
     return [
-        vars(line) | {"mark": _mark(line.metric, line.way) if line.metric.shows_change else None, "label": _label(line)}
+        vars(line) | {"mark": _mark(line.metric, line.way) if line.metric.shows_change else None}
         for line in metric_lines(comparison, metrics)
     ]
 
@@ -77,13 +64,6 @@ def moved_name(metric: MetricDelta) -> str:
     """Return the score whose questions the metric's link filters; empty for the pass rate, which filters flips."""
     name = BY_METRIC[metric.name].name if metric.name in BY_METRIC else metric.name
     return "" if metric.name == "pass_rate" else name
-
-
-def _label(line: MetricLine) -> str:
-    """Return a description of the plot for people who cannot see it."""
-    shown = f"the interval {'excludes' if _differs(line.metric) else 'includes'} 0"
-    interval = f", 95 % interval {line.interval}" if line.metric.interval else ""
-    return f"{line.change}{interval}, {shown}"
 
 
 def _differs(metric: MetricDelta) -> bool:

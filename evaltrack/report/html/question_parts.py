@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -215,10 +214,6 @@ SCORES_SHOWN = tuple(
 """Scores that are not yes or no, and not a part of the verdict."""
 
 
-Line = tuple[str, str, bool]
-"""Name and title of a score, and True if higher is better."""
-
-
 @dataclass(frozen=True)
 class ScoreScope:
     """The scores of the table: k, the left-out metrics, and the user-defined scores of which lower is better."""
@@ -227,18 +222,15 @@ class ScoreScope:
     left_out: Sequence[str] = ()
     lower_is_better: frozenset[str] = frozenset()
 
-    @cached_property
-    def lines(self) -> tuple[Line, ...]:
-        """The built-in scores that the table may hold."""
-        scores = (score for score in SCORES_SHOWN if score.metric not in self.left_out)
-        return tuple((score.name, score_title(score.name, self.k), score.higher_is_better) for score in scores)
-
-    def lines_of(self, *rows: StoredRow) -> list[Line]:
-        """Return the scores that at least one of the rows has."""
+    def lines_of(self, *rows: StoredRow) -> Iterator[tuple[str, str, bool]]:
+        """Yield name and title of each score that one of the rows has, and True if higher is better."""
         names = {name for row in rows for name in row.scores}
-        own = dict.fromkeys(name for row in rows for name in row.own if name in names and name not in self.left_out)
-        ours = [line for line in self.lines if line[0] in names]
-        return [*ours, *((name, name, name not in self.lower_is_better) for name in own)]
+        for score in SCORES_SHOWN:
+            if score.name in names and score.metric not in self.left_out:
+                yield score.name, score_title(score.name, self.k), score.higher_is_better
+        for name in dict.fromkeys(name for row in rows for name in row.own):
+            if name in names and name not in self.left_out:
+                yield name, name, name not in self.lower_is_better
 
 
 def compared_scope(comparison: Comparison) -> ScoreScope:

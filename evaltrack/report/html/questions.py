@@ -37,56 +37,26 @@ from evaltrack.report.text_diff import Piece, condensed, word_diff
 from evaltrack.report.words import score_title
 from evaltrack.tracking.traces import shown_trace
 
-WHOLE, SLIM = 9_000_000, 11_500_000
-"""Bytes up to which questions are whole, and slim. Later questions show only their result."""
+WHOLE = 10_000_000
+"""Bytes up to which questions are whole. Later questions show only their result."""
 
-ANSWER, SOURCES, QUESTION = 200, 5, 200
+QUESTION = 200
 
 BARE = (
     *("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "culprit", "detail", "excused"),
     *("note", "score", "ranks", "up", "down", "reworded"),
 )
-"""The fields of a question that does not fit even if slim."""
+"""The fields of a question that does not fit."""
 
 
-def fitted(questions: Iterable[str], whole: int = WHOLE, slim: int = SLIM) -> list[str]:
-    """Return each question as a JSON object. A page of 10,000 stays below 15 MB, whatever their sources hold."""
-    texts: list[str] = []
+def fitted(questions: Iterable[str], room: int = WHOLE) -> Iterator[str]:
+    """Yield each question as a JSON object. A page of 10,000 stays below 15 MB, whatever their sources hold."""
     total = 0
     for question in questions:
-        text = question
-        if total + len(text) > whole:
-            fields = json.loads(question)
-            text = script_safe(_slim(fields))
-            if total + len(text) > slim:
-                text = script_safe(_bare(fields))
+        fits = total + len(question) <= room
+        text = question if fits else script_safe(_bare(json.loads(question)))
         total += len(text.encode())
-        texts.append(text)
-    return texts
-
-
-def _slim(question: dict[str, Any]) -> dict[str, Any]:
-    fields = {name: value for name, value in question.items() if name not in ("texts", "also", "turns", "scores")}
-    if "wanted" in fields:
-        fields["wanted"] = fields["wanted"][:ANSWER]
-    return fields | {"sides": [_slim_side(side) for side in question.get("sides", ())]}
-
-
-def _slim_side(side: dict[str, Any]) -> dict[str, Any]:
-    sources = side["sources"]
-    names = ("rank", "name", "expected", "moved")
-    return {
-        "answer": side.get("answer", "")[:ANSWER],
-        "error": side.get("error", "")[:ANSWER],
-        "sources": None
-        if sources is None
-        else [
-            {name: source[name] for name in names if name in source}
-            for place, source in enumerate(sources)
-            if place < SOURCES or source.get("expected")
-        ],
-        "trace": side.get("trace"),
-    }
+        yield text
 
 
 def _bare(question: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from evaltrack.report.html.page import (
     with_questions,
 )
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
-from evaltrack.report.html.questions import BADGES, OUTCOMES, SLIM, WHOLE, fitted, longest, run_questions
+from evaltrack.report.html.questions import BADGES, OUTCOMES, WHOLE, fitted, longest, run_questions
 from evaltrack.report.run_text import fields_of_run
 from evaltrack.report.templates import say
 from evaltrack.report.words import (
@@ -43,8 +43,8 @@ MESSAGES, GROUPS = 10, 60
 SAMPLED = 500
 """Passed questions that are listed if the run has more than `LISTED` questions."""
 
-SAMPLE_BYTES = (1_500_000, 2_500_000)
-"""Bytes of the listed questions of such a run up to which they are whole, and slim."""
+SAMPLE_BYTES = 2_500_000
+"""Bytes of the listed questions of such a run up to which they are whole."""
 
 
 Read = Callable[[list[str] | None, Collection[str] | None], Iterable[StoredRow]]
@@ -82,14 +82,9 @@ def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> s
         **score_scale(result.signature),
         "groups": {name: badge for name, badge in BADGES.items() if any(each.group == name for each in questions)},
     }
-    budget = SAMPLE_BYTES if _num_rows(result, around) > LISTED else (WHOLE, SLIM)
-    data = with_questions(head, fitted((question.text for question in questions), *budget))
-    return document(
-        title,
-        _body(result, questions, around, back),
-        script=questions_script(),
-        data=data,
-    )
+    room = SAMPLE_BYTES if _num_rows(result, around) > LISTED else WHOLE
+    data = with_questions(head, fitted((question.text for question in questions), room))
+    return document(title, _body(result, questions, around, back), script=questions_script(), data=data)
 
 
 def run_fields(result: RunResult) -> dict[str, Any]:
