@@ -23,7 +23,7 @@ from evaltrack.metrics.rubric import TIERS, RubricWeights, acceptance, panel_mea
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, question_of, response_of
-from evaltrack.report.judges import replay_json
+from evaltrack.report.schemas.form import record_data
 from evaltrack.tracking.find_runs import named_evaluation, read_rows
 from evaltrack.tracking.notes import Accepted, log_child, note_accepted
 from evaltrack.tracking.store import Store, connect_to_read
@@ -191,7 +191,7 @@ def replay_judge(
         last = next((str(row.failure) for each in again.values() for row in each if row.failure), "no reason was given")
         raise InconclusiveError(f"none of {replay.num_verdicts} verdicts succeeded; the last failure: {last}")
     params = {"judge": replay.judge, "times": str(times), "replayed_run": run.run_id}
-    log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": replay_json(replay)})
+    log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": record_data(replay, "replay")})
     return replay
 
 

@@ -19,28 +19,28 @@ from typing import Any
 import click
 
 from evaltrack import __version__
-from evaltrack.cli.output import code_after_output, commandless_output, is_file
+from evaltrack.cli.output import code_after_output, commandless_output, is_file, with_options
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, BadLinesError, EvaltrackError, UsageError, printable
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.system.processes import OTHERS
 
 COMMANDS = {
-    "init": ("evaltrack.cli.init:init", "Start a project: settings, a golden set, a target and a CI file."),
+    "init": ("evaltrack.cli.project:init", "Start a project: settings, a golden set, a target and a CI file."),
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
     "resume": ("evaltrack.cli.run:resume", "Resume an interrupted evaluation."),
     "sweep": ("evaltrack.cli.sweep:sweep", "Evaluate every combination of targets, settings and k, and rank them."),
     "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
     "report": ("evaltrack.cli.report:report", "Write the page of a run, or of several runs, as HTML."),
-    "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
+    "baseline": ("evaltrack.cli.compare:baseline", "Set, show and clear the runs that others are compared with."),
     "judge": ("evaltrack.cli.judge:judge", "Replay a judge, compare it with people, accept a failed question."),
-    "rubric": ("evaltrack.cli.rubric:rubric", "Show the reasoning rubric: anchors, coupling, tiers, gates and aims."),
-    "index": ("evaltrack.cli.index:index", "List the chunks of a folder of pages, with their ids."),
+    "rubric": ("evaltrack.cli.judge:rubric", "Show the reasoning rubric: anchors, coupling, tiers, gates and aims."),
+    "index": ("evaltrack.cli.ask:index", "List the chunks of a folder of pages, with their ids."),
     "ask": ("evaltrack.cli.ask:ask", "Ask a target one question, and show its ranked sources."),
     "golden": ("evaltrack.cli.golden:golden", "Create and check golden sets."),
-    "cache": ("evaltrack.cli.cache:cache", "Clear cached verdicts."),
-    "schema": ("evaltrack.cli.schema:schema", "Print the JSON Schema of a file or an output."),
+    "cache": ("evaltrack.cli.judge:cache", "Clear cached verdicts."),
+    "schema": ("evaltrack.cli.project:schema", "Print the JSON Schema of a file or an output."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
-    "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and test writing to MLflow."),
+    "doctor": ("evaltrack.cli.project:doctor", "Show versions and settings, and test writing to MLflow."),
 }
 """The module and the short help of each command, so that `--help` imports none of them."""
 
@@ -173,8 +173,6 @@ def _run(arguments: list[str] | None) -> int:
         code: Any = cli.main(arguments, prog_name="evaltrack", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except EvaltrackError as error:
-        from evaltrack.cli.output import with_options
-
         message = str(error)
         if isinstance(error, BadLinesError) and is_file(sys.stderr):
             message = "\n".join(error.problems)  # a log file gets all problems

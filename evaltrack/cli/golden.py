@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.options import from_caller, output_option
-from evaltrack.cli.output import print_json
+from evaltrack.cli.output import print_json, with_options
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, UsageError, printable
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.base import count, verb
+from evaltrack.report.escaping import one_line
 
 if TYPE_CHECKING:
     from evaltrack.api.draft_by_model import ModelDrafts
@@ -81,8 +82,6 @@ def lint(
 
 def _print_findings(findings: Iterable[Finding]) -> None:
     """Print the first `FINDINGS_SHOWN` findings of each code and file on stderr."""
-    from evaltrack.cli.output import with_options
-
     shown: Counter[tuple[str, str]] = Counter()
     colours = {"error": "red", "warning": "yellow", "note": None}
     for finding in findings:
@@ -117,7 +116,6 @@ def anchor(file: str, corpus: str | None, dry_run: bool, output: str) -> None:
     Then check the quotations: each must contain the answer. Doubtful ones are marked.
     """
     from evaltrack.api.golden_sets import anchor_golden
-    from evaltrack.report.escaping import one_line
 
     result = anchor_golden(file, corpus or None, dry_run=dry_run)
     if output == "json":
@@ -295,8 +293,6 @@ def draft(file: str, model: str, categories: tuple[str, ...], output: str, **opt
 
 
 def _print_drafts(file: str, questions: Sequence[Question]) -> None:
-    from evaltrack.report.escaping import one_line
-
     for each in questions:
         click.echo(f"{one_line(each.id)}  {one_line(each.question)}  {click.style(each.category or '', dim=True)}")
     drafts = f"{count(len(questions), 'draft')} added ({count(sum(each.negative for each in questions), 'negative')})"
@@ -304,8 +300,6 @@ def _print_drafts(file: str, questions: Sequence[Question]) -> None:
 
 
 def _print_ledger(file: str, made: ModelDrafts) -> None:
-    from evaltrack.report.escaping import one_line
-
     lines = list(made.notes)
     if made.already:
         drafts = f"{count(made.already, 'draft')} of this model before"
@@ -361,7 +355,6 @@ def import_command(
     Exits 2 if any line is not a valid question; all bad lines are listed, and nothing is written.
     """
     from evaltrack.api.import_golden import import_golden
-    from evaltrack.cli.output import with_options
 
     options["fields"] = _mapped_fields(options["fields"])
     made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)

@@ -1,15 +1,21 @@
-"""Defines `evaltrack judge`, which measures the reliability of a judge and accepts failed questions."""
+"""Defines `evaltrack judge`, `rubric` and `cache`: the reliability of judges, their rubric, and cached verdicts."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from evaltrack.cli.options import output_option
 from evaltrack.cli.output import print_json
+from evaltrack.records.base import count
+
+if TYPE_CHECKING:
+    from evaltrack.judges.cache import CacheSize
+
 
 JUDGE_HELP = "The run's judge; needed for a run of another machine."
 
@@ -39,13 +45,14 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
     """
     from evaltrack.api.judges import replay_judge
     from evaltrack.api.progress_bar import shown_progress
-    from evaltrack.report.judges import replay_json, replay_lines
+    from evaltrack.report.judges import replay_lines
+    from evaltrack.report.schemas.form import record_data
 
     with redirect_stdout(sys.stderr), shown_progress(choice=True) as progress:
         note = partial(progress.note, "judging again")
         result = replay_judge(run, times=times, judge=judges, on_progress=note)
     if output == "json":
-        print_json(replay_json(result))
+        print_json(record_data(result, "replay"))
     else:
         click.echo("\n".join(replay_lines(result)))
 
@@ -78,11 +85,12 @@ def agree(
     from rich.console import Console
 
     from evaltrack.api.judges import judges_agreement
-    from evaltrack.report.judges import agreement_json, print_agreement
+    from evaltrack.report.judges import print_agreement
+    from evaltrack.report.schemas.form import record_data
 
     agreement = judges_agreement(run, labels=labels, other_run=other_run, tolerance=tolerance, needed=share)
     if output == "json":
-        print_json(agreement_json(agreement))
+        print_json(record_data(agreement, "agreement"))
     else:
         print_agreement(agreement, Console(file=sys.stdout))
 
@@ -107,3 +115,56 @@ def accept(run: str, question: str, why: str) -> None:
         f"{acceptance.id} of run {run} is accepted by {acceptance.by}"
         + (f": {acceptance.why}" if acceptance.why else "")
     )
+
+
+@click.group()
+def cache() -> None:
+    """Clear cached verdicts."""
+
+
+@cache.command()
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def clear(yes: bool) -> None:
+    """Remove all cached verdicts; the next run asks the judge again."""
+    from evaltrack.judges.cache import cache_folder, clear_cache, measure_cache
+
+    folder = cache_folder()
+    if sys.stdin.isatty() and not yes:
+        size = measure_cache(folder)
+        click.confirm(f"{size.path}: remove {_amount(size)}?", abort=True)
+    removed = clear_cache(folder)
+    click.echo(f"{removed.path}: {_amount(removed)} removed")
+
+
+def _amount(size: CacheSize) -> str:
+    verdicts = "an unknown number of verdicts" if size.verdicts is None else count(size.verdicts, "verdict")
+    return f"{verdicts} ({count(size.bytes, 'byte')})"
+
+
+@click.command()
+@click.option("--rubric-weights", default="", help="Other weights, as in `run`: h_count=0.3,oscillation=0.1.")
+@output_option("markdown")
+def rubric(rubric_weights: str, output: str) -> None:
+    """Show the reasoning rubric: dimensions, anchors, hard fails, coupling, tiers, gates and aims.
+
+    \b
+    Examples:
+      evaltrack rubric
+      evaltrack rubric --output markdown > rubric.md
+      evaltrack rubric --rubric-weights h_count=0.3,oscillation=0.1 --output json
+
+    People who label responses grade by the same anchors as an LLM that judges with `--rubric reasoning`.
+    """
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from evaltrack.metrics.rubric_tables import reasoning_rubric
+    from evaltrack.report.judges import rubric_markdown
+
+    table = reasoning_rubric(rubric_weights)
+    if output == "json":
+        print_json({"schema": "evaltrack.rubric/1", **table})
+    elif output == "markdown":
+        click.echo(rubric_markdown(table))
+    else:
+        Console(file=sys.stdout).print(Markdown(rubric_markdown(table)))

@@ -11,7 +11,6 @@ from rich.console import Console
 from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.rubric_tables import COUNTS
-from evaltrack.report.schemas.form import record_data
 from evaltrack.report.templates import columns, environment, print_template, say, sentences
 from evaltrack.report.words import aim_number, metric_title, percent_change
 from evaltrack.stats.agreement import Agreement, Figure
@@ -32,11 +31,6 @@ TITLES = {
     "cohen_kappa": "kappa",
     "alpha_nominal": "alpha",
 }
-
-
-def agreement_json(agreement: JudgesAgreement) -> dict[str, Any]:
-    """Return all figures with their intervals and counts, the confusion matrices, and every disagreement."""
-    return record_data(agreement, "agreement")
 
 
 def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
@@ -78,23 +72,10 @@ def _undefined(agreement: JudgesAgreement) -> dict[str, list[str]]:
     return names
 
 
-def replay_json(replay: Replay) -> dict[str, Any]:
-    """Return the whole replay, response by response."""
-    return record_data(replay, "replay")
-
-
 def replay_lines(replay: Replay) -> list[str]:
     """Return the lines for people: the stability of the judge, and the responses with the widest spread."""
     widest = sorted((row for row in replay.rows if row.spread), key=lambda row: -row.spread)
     return sentences("replay.txt", made=replay, widest=widest, shown=SHOWN)
-
-
-RUBRIC_SCHEMA = "evaltrack.rubric/1"
-
-
-def rubric_json(rubric: Rubric) -> dict[str, Any]:
-    """Return all tables of the rubric, each as a list or an object."""
-    return {"schema": RUBRIC_SCHEMA, **rubric}
 
 
 def rubric_markdown(rubric: Rubric) -> str:

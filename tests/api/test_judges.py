@@ -18,7 +18,7 @@ from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.judges.reliability import COUNTED, LABELS, SCALES, JudgesAgreement
 from evaltrack.metrics.rubric import RubricWeights, grade
 from evaltrack.records import Question, Response
-from evaltrack.report.judges import agreement_json
+from evaltrack.report.schemas.form import record_data
 from evaltrack.stats.agreement import label_agreement, numeric_agreement
 from tests.files import data, put
 from tests.judging import (
@@ -201,7 +201,7 @@ def test_judges_of_answers_are_compared_too(store_uri: str, tmp_path: Path) -> N
     assert made.labels["outcome"] == label_agreement(*outcomes, resamples=RESAMPLES)
     assert (made.numbers["accuracy"].n, made.numbers["accuracy"].without_b) == (0, 6)
     assert made.labels["declined"].n == 0
-    json.dumps(agreement_json(made), allow_nan=False)
+    json.dumps(record_data(made, "agreement"), allow_nan=False)
 
 
 def test_negatives_are_compared_by_whether_they_were_seen_to_decline(

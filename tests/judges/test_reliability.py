@@ -14,7 +14,8 @@ from evaltrack.judges.reliability import (
     Within,
     agreement_of,
 )
-from evaltrack.report.judges import replay_json, replay_lines
+from evaltrack.report.judges import replay_lines
+from evaltrack.report.schemas.form import record_data
 
 
 def test_responses_far_apart_are_named_the_widest_first() -> None:
@@ -132,7 +133,7 @@ def test_the_share_is_of_verdicts_and_the_spread_counts_the_score_of_the_run() -
 
 def test_the_json_holds_every_response() -> None:
     made = replay(Replayed("a", 70, (72, None), True, (True, None), 3, (3, None)), left_out=4, tokens=1234)
-    printed = json.loads(json.dumps(replay_json(made), allow_nan=False))
+    printed = json.loads(json.dumps(record_data(made, "replay"), allow_nan=False))
     assert printed["schema"] == "evaltrack.replay/1"
     assert (printed["num_responses"], printed["left_out"], printed["num_errors"]) == (1, 4, 1)
     assert printed["judge_tokens"] == 1234

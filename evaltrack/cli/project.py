@@ -1,0 +1,166 @@
+"""Defines `evaltrack doctor`, `schema` and `init`: checks the installation, prints schemas, starts a project."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evaltrack import __version__
+from evaltrack.cli.output import print_json_text, with_options
+from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError, TrackingError, UsageError
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.records.config import did_you_mean
+
+if TYPE_CHECKING:
+    from evaltrack.api.init_project import CI, ProjectPlan
+
+
+PACKAGES = ("mlflow", "openai", "tiktoken", "pandas", "pyarrow", "pydantic", "bm25s")
+
+
+@click.command()
+def doctor() -> int:
+    """Show versions and settings, and test writing to MLflow."""
+    shadow = _shadow()
+    if shadow:
+        click.secho(shadow, fg="red")
+    click.echo(f"evaltrack {__version__}, Python {platform.python_version()}")
+    click.echo(", ".join(map(_version, PACKAGES)))
+    click.echo(f"models: {_model_server()}")
+    click.echo(f"tokens: {_tokenizer()}")
+    try:
+        where = _check_store()
+    except TrackingError as error:
+        click.secho(f"MLflow: {str(error).removeprefix('MLflow: ')}", fg="red")
+        return EXIT_INCONCLUSIVE
+    click.echo(f"MLflow store: {where}, can be written to")
+    return EXIT_INCONCLUSIVE if shadow else 0
+
+
+def _version(name: str) -> str:
+    """Return the name and version of a package. MLflow may be installed as `mlflow-skinny` alone."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return f"mlflow-skinny {version('mlflow-skinny')}" if name == "mlflow" else f"{name} is not installed"
+
+
+def _shadow() -> str:
+    """Return a warning if the unrelated PyPI package `evaltrack` is installed too, else an empty text."""
+    from importlib.metadata import distributions
+
+    for other in distributions(name="evaltrack"):
+        if not any(each.group == "mlflow.app" for each in other.entry_points):  # evaltrack itself has this entry point
+            problem = f"the package evaltrack {other.version} of another project is installed: its files and ours"
+            rest = "share a folder, and the last one installed has overwritten the other"
+            cure = "pip uninstall -y evaltrack mlflow-evaltrack, and install mlflow-evaltrack again"
+            return f"{problem} {rest}; {cure}"
+    return ""
+
+
+def _model_server() -> str:
+    """Return the address of the model server, without the key."""
+    from evaltrack.judges.server import has_server, usual_server
+
+    return f"asked at {usual_server().shown}" if has_server() else "neither OPENAI_API_KEY nor OPENAI_BASE_URL is set"
+
+
+def _tokenizer() -> str:
+    """Return the encoding that counts tokens, or the error. Needs no network."""
+    from evaltrack.metrics.tokens import count_tokens
+
+    try:
+        count = count_tokens(["evaltrack"], None)
+    except EvaltrackError as error:
+        return str(error)
+    return f"counted with {count.encoding}, offline"
+
+
+def _check_store() -> str:
+    """Write a tag and an artifact to the experiment, remove them, and return the names of store and experiment."""
+    from evaltrack.tracking.artifacts import check_artifact_place
+    from evaltrack.tracking.store import check_tags_are_taken, choose_experiment, connect
+
+    store = connect()
+    experiment = choose_experiment(store, None)
+    check_tags_are_taken(store, experiment, "evaltrack.doctor")
+    check_artifact_place(store, experiment)
+    return f"{store.shown}, experiment {experiment.name}"
+
+
+@click.command()
+@click.argument("name", default="")
+def schema(name: str) -> None:
+    """Print the JSON Schema called NAME, or list the names of all.
+
+    \b
+    Examples:
+      evaltrack schema                                lists the names
+      evaltrack schema golden > golden.schema.json    for an editor, or for your own checks
+    """
+    from evaltrack.report.schemas import made_schemas
+
+    schemas = made_schemas()
+    if not name:
+        for each, made in sorted(schemas.items()):
+            click.echo(f"{each:<12} {made['title']}")
+    elif name in schemas:
+        print_json_text(json.dumps(schemas[name], ensure_ascii=False, indent=1) + "\n")
+    else:
+        raise UsageError(f"no schema is called `{name}`; {did_you_mean(name, schemas)}")
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path(path_type=Path))
+@click.option(
+    "--corpus", default=None, help="Folder with your pages, relative to FOLDER.  [default: docs/ or a similar folder]"
+)
+@click.option(
+    "-t", "--target", default="", help="Your app, in the form that `evaltrack run -t` accepts.  [default: none yet]"
+)
+@click.option("--golden", default=None, help="An existing golden set.  [default: the only one in golden/]")
+@click.option(
+    "--ci", default="none", type=click.Choice(["github", "gitlab", "jenkins", "none"]), help="CI file to write."
+)
+@click.option("--force", is_flag=True, help="Replace existing files.")
+def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: CI, force: bool) -> None:
+    """Start a project in FOLDER: settings, a golden set, a target and a CI file.
+
+    \b
+    Examples:
+      evaltrack init                                          uses docs/ and golden/ if they exist
+      evaltrack init --corpus handbook --ci github
+      evaltrack init -t http://127.0.0.1:8000/ask             your own server
+      evaltrack init -t python:app.rag:ask                    your own function
+
+    If FOLDER has no pages and no golden set, init writes a sample that you can run straight away. Existing files are
+    kept unless --force is given, so that `evaltrack init --ci github` adds a CI file later.
+    """
+    from evaltrack.api.init_project import init_project
+
+    plan = init_project(folder, corpus=corpus, target=target, golden=golden, ci=ci, force=force)
+    _print_end(plan)
+
+
+def _print_end(plan: ProjectPlan) -> None:
+    from evaltrack.system.processes import quoted
+
+    for name in plan.files:
+        click.echo(shown_text(str(plan.folder / name)))
+    for name in plan.kept:
+        click.echo(f"kept: {shown_text(str(plan.folder / name))}", err=True)
+    if plan.examples:
+        review = f"evaltrack golden review {quoted(plan.examples)}"
+        click.echo(f"{plan.examples} holds drafts, which runs leave out; edit them, or review them: {review}", err=True)
+    for note in plan.notes:
+        click.echo(with_options(shown_text(note)), err=True)
+    there = "" if plan.folder == Path() else f"cd {quoted(str(plan.folder))} && "
+    edit = "edit the examples and remove `draft`, then: " if plan.examples else ""
+    click.echo(f"Next:           {edit}{there}evaltrack run && evaltrack baseline set", err=True)
+    click.echo("After a change: evaltrack run && evaltrack compare", err=True)
