@@ -25,7 +25,6 @@ from evaltrack.evaluation.loop import Gathering, Progress, Silent
 from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, command_to_resume, kept_of, run_to_resume
-from evaltrack.evaluation.run_warnings import RunWarnings
 from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import GoldenSet, golden_name
@@ -38,6 +37,7 @@ from evaltrack.privacy.redaction import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
 from evaltrack.report.html.run_page import run_screen
+from evaltrack.report.run_warnings import RunWarnings
 from evaltrack.system.processes import Stop
 from evaltrack.tracking.find_runs import check_ended, find_evaluation, named_evaluation, read_rows, read_run_table
 from evaltrack.tracking.runs import (

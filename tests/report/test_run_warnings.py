@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,16 +8,9 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import Guide
-from evaltrack.evaluation.run_warnings import (
-    ENOUGH,
-    NearIds,
-    NothingExpected,
-    SmallK,
-    UnmeasuredRetrieval,
-    UnmeasuredScores,
-)
 from evaltrack.metrics.measure import Rules
 from evaltrack.records import Failure, Passage, Question, Response, Row, Source
+from evaltrack.report.run_warnings import ENOUGH, RunWarnings
 from tests.compared import measured
 from tests.files import put
 
@@ -25,10 +19,13 @@ def row(question: Question, response: Response) -> Row:
     return measured(question, response, rules=Rules(2))
 
 
-def texts(warning: Any, *rows: Row) -> list[str]:
+def after(*rows: Row, own: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """The warnings while the rows come, and the notes at the end."""
+    said: list[str] = []
+    warnings = RunWarnings(2, own, said.append)
     for each in rows:
-        warning.add(each)
-    return list(warning.texts())
+        warnings.add(each)
+    return said, warnings.texts()
 
 
 BY_ID = Question(id="1", question="?", domain="d", expected_chunks=("a#1",))
@@ -42,7 +39,7 @@ ANSWER = Response(answer="Yes.")
 
 def test_each_reason_why_retrieval_was_not_measured_has_its_note() -> None:
     rows = [*[row(QUOTED, BARE)] * 14, *[row(BY_ID, ANSWER)] * 2, row(QUOTED, ANSWER), *[row(BY_ID, BARE)] * 13]
-    no_texts, no_sources = texts(UnmeasuredRetrieval([].append), *rows)
+    _, (no_texts, no_sources) = after(*rows)
     assert no_texts.startswith("the retrieval of 14 of 30 questions was not measured: quotations are expected, and the")
     assert "return the `text` of each. See " in no_texts
     assert no_sources.startswith(
@@ -63,7 +60,7 @@ def test_each_reason_why_retrieval_was_not_measured_has_its_note() -> None:
     ],
 )
 def test_what_is_by_design_or_has_a_note_of_its_own_is_not_said(question: Question, response: Response) -> None:
-    assert texts(UnmeasuredRetrieval([].append), row(question, response)) == []
+    assert after(row(question, response)) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -78,15 +75,12 @@ def test_sources_without_what_is_expected_are_not_measured_and_the_run_says_so_a
     expected: dict[str, Any], source: dict[str, str], why: str
 ) -> None:
     asked = Question(id="1", question="?", domain="d", **expected)
-    misses, said = [row(asked, Response(sources=(Source(**source),)))] * 12, list[str]()
+    misses = [row(asked, Response(sources=(Source(**source),)))] * 12
     assert [each.scores.get("recall_at_k") for each in misses] == [None] * 12
-    warning = UnmeasuredRetrieval(said.append)
-    (note,) = texts(warning, *misses)
+    said, (note,) = after(*misses)
     assert said == [note.replace("12 of 12", "10 of 10")]
     assert note.startswith(f"the retrieval of 12 of 12 questions was not measured: {why}")
-    said.clear()
-    texts(UnmeasuredRetrieval(said.append), row(BY_ID, BARE), *misses)
-    assert said == []
+    assert after(row(BY_ID, BARE), *misses)[0] == []
 
 
 @pytest.mark.parametrize(
@@ -100,7 +94,7 @@ def test_sources_without_what_is_expected_are_not_measured_and_the_run_says_so_a
 )
 def test_an_id_in_another_form_is_shown_beside_others_that_were_found(returned: str, shown: str) -> None:
     asked = Question(id="7", question="?", domain="d", expected_chunks=("p1",))
-    found = texts(NearIds(), row(BY_ID, BARE), row(asked, Response(sources=(Source(chunk_id=returned),))))
+    _, found = after(row(BY_ID, BARE), row(asked, Response(sources=(Source(chunk_id=returned),))))
     what = "1 question (7) misses an id that differs from a returned one only in form or spaces"
     assert found == ([f"{what}: {shown}. {Guide.IDS.reference}"] if shown else [])
 
@@ -123,7 +117,7 @@ def expecting(*expected: str, **fields: object) -> Row:
     ],
 )
 def test_how_many_and_the_k_that_would_do(rows: list[Row], note: str | None) -> None:
-    assert texts(SmallK(2), *rows) == ([f"{note}. {Guide.RECALL.reference}"] if note else [])
+    assert after(*rows)[1] == ([f"{note}. {Guide.RECALL.reference}"] if note else [])
 
 
 WARNING = "no expected source of 10 questions was ever returned: expected v2/a#1, returned e.g. a#1"
@@ -132,12 +126,6 @@ WARNING = "no expected source of 10 questions was ever returned: expected v2/a#1
 def missed(*found: str, expected: tuple[str, ...] = ("v2/a#1",)) -> Row:
     asked = Question(id="1", question="?", domain="d", expected_chunks=expected)
     return row(asked, Response(sources=tuple(Source(chunk_id=key) for key in found)))
-
-
-def after(*rows: Row) -> tuple[list[str], list[str]]:
-    """The warnings while the rows come, and the notes at the end."""
-    said: list[str] = []
-    return said, texts(NothingExpected(said.append), *rows)
 
 
 def test_ids_of_another_form_are_said_once() -> None:
@@ -211,10 +199,9 @@ def gap(why: str | None) -> Row:
 
 def test_a_note_says_what_was_not_measured() -> None:
     gaps = map(gap, ("first", "often", "often", None))
-    assert texts(UnmeasuredScores(["tone", "other"]), *gaps) == [
-        "tone was not measured on 3 of 4 questions that were answered: first"
-    ]
-    assert texts(UnmeasuredScores(["tone"])) == []
+    said = "tone was not measured on 3 of 4 questions that were answered: first"
+    assert after(*gaps, own=["tone", "other"]) == ([], [said])
+    assert after(own=["tone"]) == ([], [])
 
 
 def test_a_judge_that_grades_from_one_upwards_is_noticed(tmp_path: Path, store_uri: str) -> None:
