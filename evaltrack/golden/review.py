@@ -64,14 +64,16 @@ class Expectation:
     """The expectation of a retrieval question, in a form that can be changed.
 
     Attributes:
-        names: Chunk ids or titles, each with its grade; None if it is expected without a grade.
+        names: Chunk ids or titles, each with its grade. Without grades, each has the lowest grade of an expected name.
+        is_graded: True if the file has grades.
         by_title: True if the names are titles.
         passages: As the file writes them; None if there are none, and the names decide.
         least: The lowest grade of an expected name.
         is_negative: True if the target should say that it does not know.
     """
 
-    names: Mapping[str, int | None] = field(default_factory=dict)
+    names: Mapping[str, int] = field(default_factory=dict)
+    is_graded: bool = False
     by_title: bool = False
     passages: tuple[Mapping[str, Any], ...] | None = None
     least: int = 1
@@ -92,9 +94,10 @@ class Expectation:
         )
         graded_titles = isinstance(raw.get("expected_sources"), dict)
         grades = question.grades if titles or not graded_titles else {}
-        listed = dict.fromkeys((question.expected_sources if titles else question.expected_chunks) or ())
+        listed = (question.expected_sources if titles else question.expected_chunks) or ()
         return cls(
-            names={**grades, **{name: None for name in listed if name not in grades}},
+            names={**grades, **{name: question.relevant_grade for name in listed if name not in grades}},
+            is_graded=bool(grades),
             by_title=titles,
             passages=tuple(passages) if isinstance(passages, list) else None,
             least=question.relevant_grade,
@@ -104,11 +107,7 @@ class Expectation:
     @property
     def expected_names(self) -> list[str]:
         """The ids or titles that are expected."""
-        return [name for name, grade in self.names.items() if grade is None or grade >= self.least]
-
-    @property
-    def _is_graded(self) -> bool:
-        return any(grade is not None for grade in self.names.values())
+        return [name for name, grade in self.names.items() if grade >= self.least]
 
     def expects(self, chunk: Shown) -> bool:
         """Return True if a chunk should be retrieved; passages take precedence over names."""
@@ -116,7 +115,7 @@ class Expectation:
 
     def grade(self, chunk: Shown) -> int | None:
         """Return the grade of a chunk; None if it has none."""
-        return self.names.get(self._name(chunk))
+        return self.names.get(self._name(chunk)) if self.is_graded else None
 
     def _name(self, chunk: Shown) -> str:
         """Return the id or title by which a chunk is expected; empty if it has none."""
@@ -137,25 +136,17 @@ class Expectation:
 
     def unmark(self, chunk: Shown) -> Expectation:
         """Return the expectation without a chunk: its quotations are removed, and its grade, if any, becomes 0."""
-        if self.is_negative:
-            return self.graded(chunk, 0) if self._is_graded else self
-        after = self
-        if self.passages is not None:
-            passages = tuple(filter(None, (_without(chunk, each) for each in self.passages)))
-            after = replace(self, passages=passages or None)
-        return after.graded(chunk, 0) if self._is_graded else after.without_name(chunk)
+        passages = tuple(filter(None, (_without(chunk, each) for each in self.passages or ())))
+        return replace(self, passages=passages or None).graded(chunk, 0 if self.is_graded else None)
 
     def give(self, chunk: Shown, grade: int | None) -> Expectation:
         """Return the expectation with a chunk's grade (None: relevant).
-
-        Expected names without a grade get the lowest one.
 
         Raises:
             UsageError: as `mark`.
         """
         grade = self.least if grade is None else grade
-        names = {name: self.least if known is None else known for name, known in self.names.items()}
-        start = replace(self, names=names)
+        start = replace(self, is_graded=True)
         after = start.mark(chunk) if grade >= self.least else start.unmark(chunk)
         return after.graded(chunk, grade)
 
@@ -192,9 +183,7 @@ class Expectation:
     def as_passages(self, chunk: Shown, ids_of_title: Callable[[str], Sequence[str]]) -> tuple[dict[str, Any], ...]:
         """Return the expected names as passages, without one chunk."""
         names = [name for name in self.expected_names if name != self._name(chunk)]
-        if not self.by_title:
-            return tuple({"any_of": [name]} for name in names)
-        pages = {name: list(ids_of_title(name)) for name in names}
+        pages = {name: list(ids_of_title(name)) if self.by_title else [name] for name in names}
         if missing := [name for name, ids in pages.items() if not ids]:
             raise UsageError(f"no chunk of the expected page `{missing[0]}` is in the corpus; unmark it first")
         return tuple({"any_of": ids} for ids in pages.values())
@@ -213,14 +202,14 @@ class Expectation:
         after = replace(self, passages=rest or None)
         for chunk in chunks:
             if chunk.holds_any(gone) and not chunk.holds_any(rest):
-                after = after.without_name(chunk)
+                after = after.graded(chunk, None)
         return after
 
     def negate(self) -> Expectation:
         """Return the expectation as a negative, or no longer a negative; grades of irrelevant chunks are kept."""
         if self.is_negative:
             return self.positive()
-        names = {name: grade for name, grade in self.names.items() if name not in self.expected_names}
+        names = {name: grade for name, grade in self.names.items() if grade < self.least}
         return replace(self, names=names, passages=None, is_negative=True)
 
     def positive(self) -> Expectation:
@@ -232,18 +221,13 @@ class Expectation:
         if not (self.by_title or self.names or chunk.id):
             return replace(self, by_title=True).with_name(chunk)
         name = _needed(self._name(chunk), "title" if self.by_title else "id")
-        grade = max(self.names.get(name) or 0, self.least) if self._is_graded else None
-        return replace(self, names={**self.names, name: grade})
+        return self.graded(chunk, max(self.names.get(name, 0), self.least))
 
-    def without_name(self, chunk: Shown) -> Expectation:
-        """Return the expectation without the chunk's id or title, and without its grade."""
-        names = {name: grade for name, grade in self.names.items() if name != self._name(chunk)}
-        return replace(self, names=names)
-
-    def graded(self, chunk: Shown, grade: int) -> Expectation:
-        """Return the expectation with a grade for the chunk; a chunk without a name gets none."""
+    def graded(self, chunk: Shown, grade: int | None) -> Expectation:
+        """Return the expectation with a grade for the chunk, or without its name (None)."""
         name = self._name(chunk)
-        return replace(self, names={**self.names, name: grade}) if name else self
+        names = {each: known for each, known in self.names.items() if each != name or grade is not None}
+        return replace(self, names=names | ({name: grade} if name and grade is not None else {}))
 
     def fields(self, before: Expectation) -> dict[str, object]:
         """Return the changed fields of a golden line; None removes a field. Empty if nothing differs from `before`."""
@@ -253,12 +237,9 @@ class Expectation:
         own, other = reversed(names) if self.by_title else names
         made: dict[str, object] = {own: [] if self.is_negative else None, "grades": None}
         made["expected_passages"] = list(self.passages) if self.passages else None
-        if self._is_graded and self.expected_names:
-            made[own] = {name: self.least if grade is None else grade for name, grade in self.names.items()}
-        elif self._is_graded:
-            made["grades"] = dict(self.names)
-        elif self.names:
-            made[own] = list(self.names)
+        place = own if self.expected_names else "grades"
+        if self.names:
+            made[place] = dict(self.names) if self.is_graded else list(self.names)
         return made if self.is_negative == before.is_negative else {other: None, **made}
 
 

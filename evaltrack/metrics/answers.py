@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 import string
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -201,23 +201,9 @@ def tool_order(question: Question, response: Response) -> float | str:
     expected = question.expected_tools
     if not expected:
         return NO_TOOLS
-    return common_subsequence(expected, [call.name for call in response.tool_calls]) / len(expected)
+    from rapidfuzz.distance import LCSseq
 
-
-def common_subsequence(expected: Sequence[str], calls: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence.
-
-    The algorithm is bit-parallel (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"), because a response may
-    hold 100,000 calls. Bit i of `open_places` is 0 if the length grows at the expected name i.
-    """
-    places: defaultdict[str, int] = defaultdict(int)
-    for place, name in enumerate(expected):
-        places[name] |= 1 << place
-    all_places = open_places = (1 << len(expected)) - 1
-    for name in calls:
-        matches = open_places & places.get(name, 0)
-        open_places = ((open_places + matches) | (open_places - matches)) & all_places
-    return len(expected) - open_places.bit_count()
+    return LCSseq.similarity(expected, [call.name for call in response.tool_calls]) / len(expected)
 
 
 def tool_arguments(question: Question, response: Response) -> float | str:

@@ -32,7 +32,8 @@ from evaltrack.records.base import cut
 from evaltrack.records.json_text import from_program, other_encoding
 from evaltrack.records.response import read_usage
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
-from evaltrack.targets.responses import MAX_ITEMS, as_response, with_contexts
+from evaltrack.targets.responses import FIELDS as RESPONSE_FIELDS
+from evaltrack.targets.responses import MAX_ITEMS, SOURCE_FIELDS, as_response, with_contexts
 
 MAX_BYTES = 16 << 20
 """Maximum bytes of a decompressed response; a longer one is an error."""
@@ -43,7 +44,9 @@ EXCERPT = 200
 EXCERPT_BYTES = 8000
 """Bytes that are read for an excerpt."""
 
-SOURCE_FIELDS = ("chunk_id", "title", "url", "text", "score")
+CONTENT = ("answer", "sources", "tool_calls", "abstained")
+"""Fields of which a response has at least one."""
+
 TOKENS = ("prompt_tokens", "completion_tokens")
 FIELDS = ("answer", "sources", *SOURCE_FIELDS, *TOKENS, "tool_calls", "abstained", "model", "error")
 
@@ -193,27 +196,15 @@ class ResponseReader:
         """
         own = with_contexts(value) if isinstance(value, dict) else {"sources": value} if isinstance(value, list) else {}
         refuse_error({"error": self._find("error", value, own.get("error"))})
-        fields = {
-            name: self._find(name, value, own.get(name)) for name in ("answer", "sources", "tool_calls", "abstained")
-        }
-        if all(item is None for item in fields.values()):
-            raise InvalidResponseError(f"holds none of {', '.join(fields)}")
+        fields = {name: self._find(name, value, own.get(name)) for name in RESPONSE_FIELDS}
+        if all(fields[name] is None for name in CONTENT):
+            raise InvalidResponseError(f"holds none of {', '.join(CONTENT)}")
         if isinstance(fields["sources"], list):
             sources = fields["sources"][: MAX_ITEMS + 1]  # too many are refused below
             fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
-        model = self._find("model", value, own.get("model"))
-        return fields | {"usage": self._usage(value, own.get("usage")), "model": model}
-
-    def _usage(self, value: object, own: object) -> object:
-        """Return the mapped tokens instead of the value's own ones."""
-        if self._expressions.keys().isdisjoint(TOKENS):
-            return read_usage(own) if isinstance(own, dict) else None
-        counts = own if isinstance(own, dict) else {}
-        usage = {name: self._find(name, value, counts.get(name)) for name in TOKENS}
-        missing = [name for name, count in usage.items() if count is None]
-        if len(missing) == 1:
-            raise InvalidResponseError(f"usage: has no {missing[0]}; map both numbers of tokens or neither")
-        return None if missing else usage
+        usage: Any = read_usage(own["usage"]) if isinstance(own.get("usage"), dict) else {}
+        counts = {**usage, **{name: self._find(name, value, usage.get(name)) for name in TOKENS}}
+        return fields | {"usage": counts if any(counts[name] is not None for name in TOKENS) else None}
 
     def _source(self, item: object, place: int) -> object:
         """Return the fields of one source; a bare id is returned unchanged, unless a source field is mapped."""

@@ -35,7 +35,7 @@ from evaltrack.records.json_text import InvalidJsonError, from_program, kind_of,
 from evaltrack.system.files import content_digest
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text
-from evaltrack.targets.mapping import FIELDS, Expression, ResponseReader, take_expressions, take_mapping
+from evaltrack.targets.mapping import CONTENT, FIELDS, Expression, ResponseReader, take_expressions, take_mapping
 from evaltrack.targets.responses import FIELDS as RESPONSE_FIELDS
 from evaltrack.targets.responses import as_response, packed, unpacked, with_contexts
 
@@ -43,9 +43,6 @@ OWN = ("rows", "id", "question", "error")
 SETTINGS = (*OWN, *FIELDS)
 SPREAD = {"an object": "write each response on one line, or name their list with `rows=`"}
 """Fix for a value over several lines."""
-
-ANSWERS = ("answer", "sources", "abstained", "tool_calls")
-"""Fields of which a response has at least one."""
 
 MAX_LINE_BYTES = 16 << 20
 """Maximum bytes of one recorded response."""
@@ -227,9 +224,9 @@ def _response_of(fields: Mapping[str, Any]) -> Response:
         InvalidResponseError: they are no response, or empty.
     """
     fields = with_contexts(fields)
-    if all(fields.get(name) is None for name in ANSWERS):
-        meant = next((name for name in fields if name not in RESPONSE_FIELDS and near_names(name, ANSWERS)), None)
-        raise InvalidResponseError(unknown_field(meant, ANSWERS) if meant else NO_RESPONSE)
+    if all(fields.get(name) is None for name in CONTENT):
+        meant = next((name for name in fields if name not in RESPONSE_FIELDS and near_names(name, CONTENT)), None)
+        raise InvalidResponseError(unknown_field(meant, CONTENT) if meant else NO_RESPONSE)
     if not isinstance(flag := fields.get("abstained"), bool | None):
         raise InvalidResponseError(f"`abstained` is {kind_of(flag)}; it must be true or false")
     response = as_response(fields)

@@ -37,14 +37,6 @@ LISTS = ("expected_chunks", "expected_sources", "expected_tools")
 SHAPED = ("history", "expected_passages", "expected_arguments", "grades", "relevant_grade", "draft")
 """Fields that a table's cell holds as JSON."""
 
-USUAL = {
-    "expected_answer": ("answer", "answers", "ground_truth", "reference", "expected_output"),
-    "expected_chunks": ("chunks", "chunk_ids", "doc_ids", "contexts", "documents"),
-    "expected_sources": ("sources", "files", "titles"),
-    "expected_tools": ("tools", "tool_calls"),
-}
-"""Usual column names of a field; in a table they are read only if the user names them."""
-
 _OBJECT = re.compile(r"""\s*(\{["']|\[\{)""")
 """Matches the beginning of an object, or of a list of messages, in a cell."""
 
@@ -340,16 +332,9 @@ class _Line:
             self._take_texts(column, value)
         elif column not in self.preset.ignored:
             is_read = any(column in _words(path) for path in self.settings.fields.values())
-            why = "holds more than its field" if is_read else f"is not a golden field{self._suggestion(column)}"
-            self._keep(column, why, value)
+            self._keep(column, "holds more than its field" if is_read else "is not a golden field", value)
         elif column not in read:
             self.notes.add(f"`{shown(column)}` does not belong in a golden set: left out", self.place)
-
-    def _suggestion(self, column: str) -> str:
-        """Return the setting that reads a table's column with a usual name of a field; empty if there is none."""
-        plain_name = "_".join(column.lower().replace("-", " ").split())
-        names = [name for name, columns in USUAL.items() if plain_name in columns and name not in self.fields]
-        return f"; to read it, write `fields={names[0]}={shown(column)}`" if names and self.preset is TABLE else ""
 
     def _take_texts(self, column: str, value: Any) -> None:
         """Replace passage texts by their ids if a corpus holds all of them."""
@@ -371,10 +356,10 @@ class _Line:
         """Let a column that says if the question is a negative override contradicting expectations."""
         column = next((each for each in self.row if each.lower() in REFUSED | ANSWERED), "")
         try:
-            said = _BOOL.validate_python(str(self.row.get(column)).strip().removesuffix(".0"))
+            is_yes = _BOOL.validate_python(str(self.row.get(column)).strip().removesuffix(".0"))
         except ValidationError:
             return
-        is_negative = said == (column.lower() in REFUSED)
+        is_negative = is_yes == (column.lower() in REFUSED)
         given = [name for name in EXPECTATIONS if name in self.fields]
         for name in given:
             if bool(self.fields[name]) == is_negative:

@@ -16,7 +16,7 @@ from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.verdict import ANSWER_GRADES, Observed
 from evaltrack.report.schemas.form import Form, headed, plain
-from evaltrack.targets.recorded import ANSWERS
+from evaltrack.targets.mapping import CONTENT
 from evaltrack.targets.responses import CONTEXTS
 from evaltrack.tracking.baselines import Baseline
 
@@ -183,7 +183,7 @@ def response_schema() -> dict[str, Any]:
     fields |= {name: {"type": ["array", "null"], "description": "`sources` that are texts."} for name in CONTEXTS}
     fields["error"] = {"description": "Why there was no response; then the question counts as an error."}
     schema = schema | {"properties": {"id": ID} | fields, "required": ["id"]}
-    schema["anyOf"] = [_with_value(name) for name in (*ANSWERS, *CONTEXTS, "error")]
+    schema["anyOf"] = [_with_value(name) for name in (*CONTENT, *CONTEXTS, "error")]
     schema["description"] = "One line of recorded responses, `evaltrack run -t recorded:FILE`."
     return headed(plain(schema), "response", "A recorded response")
 
