@@ -80,9 +80,9 @@ def import_golden(
         lines: Drafts = drafts(rows, PRESETS["mlflow"], settings, notes)
     elif named[0].startswith(TRACES):
         form = "traces"
-        place, values = trace_settings(named[0])
-        reader = TraceReader(expression("question", values["question"]))
-        lines = _asked(past_traces(connect(values["store"] or tracking_uri), place, values["filter"]), reader, notes)
+        place, given = trace_settings(named[0])
+        reader = TraceReader(expression("question", given.question))
+        lines = _asked(past_traces(connect(given.store or tracking_uri), place, given.filter), reader, notes)
     else:
         form = detected_format(paths, settings) if form == "auto" else form
         lines = read_format(form, paths, settings, notes)

@@ -19,7 +19,10 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.golden.corpus import domain_folders
@@ -95,20 +98,27 @@ def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri:
     return opener(place, options)
 
 
-def number_in(text: str, least: float, most: float) -> float | None:
-    """Return the number that a setting gives; None if it is no number, or out of range."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if least <= value <= most else None
+class TargetSettings(BaseModel):
+    """The settings of a kind of target. Errors show the description of a field."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
-def no_more_settings(kind: str, settings: dict[str, str], known: str) -> None:
-    """Refuse settings that the target did not take.
+Settings = TypeVar("Settings", bound=TargetSettings)
+
+
+def read_settings(kind: str, form: type[Settings], settings: Mapping[str, str], also: Iterable[str] = ()) -> Settings:
+    """Return the settings of a target; `also` are the names of those that were taken before.
 
     Raises:
-        UsageError: a setting is left.
+        UsageError: a setting is unknown, or its value is wrong.
     """
-    if settings:
-        raise UsageError(f"{kind} target: unknown setting `{next(iter(settings))}`; known: {known}")
+    try:
+        return form.model_validate(settings)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+    name = str(detail["loc"][0])
+    if detail["type"] == "extra_forbidden":
+        raise UsageError(f"{kind} target: unknown setting `{name}`; known: {', '.join([*form.model_fields, *also])}")
+    write = form.model_fields[name].description
+    raise UsageError(f"{kind} target: {name} is `{shown_text(settings[name])}`; write {write}")

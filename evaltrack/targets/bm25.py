@@ -16,15 +16,17 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from math import log, log1p
 from pathlib import Path
-from sys import float_info
+from typing import Literal
 from urllib.parse import quote
+
+from pydantic import Field
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk, domain_folders, parse_chunker, parse_suffixes, read_corpus
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.base import count
-from evaltrack.targets import no_more_settings, number_in
+from evaltrack.targets import TargetSettings, read_settings
 
 FLOOR = 2.5
 """Default score of the best chunk below which the target abstains; 0: only if no word is shared."""
@@ -43,6 +45,16 @@ class EmptyIndexError(ValueError):
     """The chunks hold no word to search for."""
 
 
+class Bm25Settings(TargetSettings):
+    """The settings of a BM25 index."""
+
+    by: Literal["", "domain"] = Field("", description="`domain`, or leave it out")
+    chunk: str = "heading"
+    files: str = ""
+    floor: float | None = Field(None, ge=0, allow_inf_nan=False, description="a score, at least 0")
+    links: str = ""
+
+
 def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain:
     """Return an index of the corpus at `place`.
 
@@ -54,19 +66,13 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain
     Raises:
         UsageError: the corpus cannot be read, or a setting is wrong.
     """
-    given, by = settings.pop("floor", None), settings.pop("by", "")
-    floor = None if given is None else number_in(given, 0, float_info.max)
-    if floor is None and given is not None:
-        raise UsageError(f"bm25 target: floor is `{given}`; write a score, at least 0")
+    given = read_settings("bm25", Bm25Settings, settings)
     try:
-        chunker = parse_chunker(settings.pop("chunk", "heading"))
-        read = partial(read_corpus, chunker=chunker, suffixes=parse_suffixes(settings.pop("files", "")))
+        chunker = parse_chunker(given.chunk)
+        read = partial(read_corpus, chunker=chunker, suffixes=parse_suffixes(given.files))
     except UsageError as error:
         raise UsageError(f"bm25 target: {error.message}") from None
-    links = _base(Path(place), settings.pop("links", ""))
-    no_more_settings("bm25", settings, "by, chunk, files, floor, links")
-    if by not in ("", "domain"):
-        raise UsageError(f"bm25 target: by is `{by}`; write `domain`, or leave it out")
+    links, by = _base(Path(place), given.links), given.by
     folders = domain_folders(Path(place)) if by else {"": Path(place)}
     if not folders:
         raise UsageError(f"corpus {place}: holds no folders; by=domain needs one for each domain")
@@ -74,7 +80,7 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain
     for domain, folder in folders.items():
         address = links and f"{links}{quote(domain)}{'/' if by else ''}"
         try:
-            indexes[domain] = Bm25Target(read(folder), floor, address)
+            indexes[domain] = Bm25Target(read(folder), given.floor, address)
         except EmptyIndexError as error:
             raise UsageError(f"corpus {folder}: {error}") from None
     return Bm25ByDomain(indexes) if by else indexes[""]

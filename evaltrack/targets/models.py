@@ -23,20 +23,24 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Target
 from evaltrack.records.response import TraceHome
-from evaltrack.targets import no_more_settings
+from evaltrack.targets import read_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.libraries import chat_fields
 from evaltrack.targets.mapping import FIELDS, take_mapping
-from evaltrack.targets.python import ProcessTarget, function_service, memory_bytes, worker_count
+from evaltrack.targets.python import ProcessSettings, ProcessTarget, function_service
 from evaltrack.targets.responses import FIELDS as RESPONSE_FIELDS
 from evaltrack.targets.responses import as_response, plain_item
 from evaltrack.targets.worker_pool import Order
 from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
 
-KNOWN = "input, store, workers, memory, answer, sources, chunk_id, title, url, text, score, …"
+
+class ModelSettings(ProcessSettings):
+    """The settings of a model."""
+
+    input: str = ""
 
 
 def open_model(uri: str, settings: dict[str, str]) -> Target:
@@ -47,19 +51,17 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
             wrong.
         TrackingError: the store does not answer.
     """
-    workers, memory = worker_count(settings.pop("workers", "1")), memory_bytes(settings.pop("memory", ""))
-    column, store_uri = settings.pop("input", ""), settings.pop("store", "")
-    given = settings.keys() & {"answer", "sources", "error"}
-    mapping = {name: settings.pop(name) for name in FIELDS if given and name in settings}
+    is_mapped = not settings.keys().isdisjoint({"answer", "sources", "error"})
+    mapping = {name: settings.pop(name) for name in FIELDS if is_mapped and name in settings}
     take_mapping("model", dict(mapping))
-    no_more_settings("model", settings, KNOWN)
+    given = read_settings("model", ModelSettings, settings, FIELDS)
     if not uri.partition(":")[2].startswith("/"):
         raise UsageError(f"model `{uri}`: write models:/NAME@ALIAS, models:/NAME/VERSION or runs:/RUN/NAME")
-    store = connect(store_uri or None)
-    form = model_form(store, uri, column)
+    store = connect(given.store or None)
+    form = model_form(store, uri, given.input)
     place = json.dumps({"store": store.uri, "form": asdict(form), "mapping": mapping})
-    order = Order(place, "evaltrack.targets.models:serving", memory)
-    return ModelTarget(order, f"model `{uri}`", workers, form, store)
+    order = Order(place, "evaltrack.targets.models:serving", given.memory)
+    return ModelTarget(order, f"model `{uri}`", given.workers, form, store)
 
 
 class ModelTarget(ProcessTarget):

@@ -14,18 +14,29 @@ variables hold the login.
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.client import LLM, MAX_CONCURRENCY
 from evaltrack.judges.server import NO_KEY, ModelServer, has_server
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
-from evaltrack.targets import no_more_settings, number_in
+from evaltrack.targets import TargetSettings, read_settings
 
 SYSTEM = "Answer the question in a few sentences. If you do not know the answer, say that you do not know."
-SETTINGS = "system, temperature, max_completion_tokens"
 HOTTEST = 2.0
 TOOL_RESULT = "Tool result:\n"
 """Prefix of a tool's turn, which is sent as the user's."""
+
+
+class Sampling(TargetSettings):
+    """The settings of a model."""
+
+    system: str = SYSTEM
+    temperature: float | None = Field(
+        None, ge=0, le=HOTTEST, allow_inf_nan=False, description=f"a number from 0 to {HOTTEST:g}"
+    )
+    max_completion_tokens: int | None = Field(None, gt=0, description="a whole number above 0")
 
 
 def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
@@ -34,10 +45,10 @@ def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
     Raises:
         UsageError: neither key nor base URL is set, or a setting is wrong.
     """
-    sampling = _sampling_of(place, settings)
+    sampling = read_settings("openai", Sampling, settings)
     if not has_server():
         raise UsageError(f"openai target `{place}`: set OPENAI_API_KEY or OPENAI_BASE_URL first", guide=Guide.MODEL)
-    return OpenAITarget(place, *sampling)
+    return OpenAITarget(place, sampling)
 
 
 def open_endpoint(place: str, settings: dict[str, str]) -> OpenAITarget:
@@ -50,32 +61,13 @@ def open_endpoint(place: str, settings: dict[str, str]) -> OpenAITarget:
     name, store = place.removeprefix("/"), settings.pop("store", "")
     if not name or "/" in name:
         raise UsageError(f"target `endpoints:{shown_text(place)}`: write endpoints:/NAME")
-    sampling = _sampling_of(f"endpoints:/{name}", settings)
+    sampling = read_settings("openai", Sampling, settings, ["store"])
     from evaltrack.tracking.server import open_gateway
 
     gateway = open_gateway(store or None)
     variables = "MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     server = ModelServer(gateway.address, NO_KEY, variables, "the endpoints of the server", gateway.authorization)
-    return OpenAITarget(name, *sampling, server=server)
-
-
-def _sampling_of(place: str, settings: dict[str, str]) -> tuple[str, float | None, int | None]:
-    """Take system message, temperature and maximum answer tokens out of the settings, and return them.
-
-    Raises:
-        UsageError: one is wrong, or others are left.
-    """
-    system, temperature = settings.pop("system", SYSTEM), settings.pop("temperature", "")
-    longest = settings.pop("max_completion_tokens", "")
-    no_more_settings("openai", settings, SETTINGS)
-    warmth = number_in(temperature, 0, HOTTEST) if temperature else None
-    if temperature and warmth is None:
-        raise UsageError(
-            f"openai target `{place}`: temperature is `{temperature}`; write a number from 0 to {HOTTEST:g}"
-        )
-    if longest and not (longest.isdecimal() and int(longest) > 0):
-        raise UsageError(f"openai target `{place}`: max_completion_tokens is `{longest}`; write a whole number above 0")
-    return system, warmth, int(longest) if longest else None
+    return OpenAITarget(name, sampling, server)
 
 
 class OpenAITarget(Target):
@@ -84,20 +76,12 @@ class OpenAITarget(Target):
     model: str | None = None
     takes_history: bool = True
 
-    def __init__(
-        self,
-        model: str,
-        system: str = SYSTEM,
-        temperature: float | None = None,
-        longest: int | None = None,
-        server: ModelServer | None = None,
-    ) -> None:
-        self.model = model
-        self._system = system
+    def __init__(self, model: str, sampling: Sampling, server: ModelServer | None = None) -> None:
+        self.model, self._system = model, sampling.system
         self._llm = LLM(
             model,
-            temperature=temperature,
-            max_completion_tokens=longest,
+            temperature=sampling.temperature,
+            max_completion_tokens=sampling.max_completion_tokens,
             concurrency=MAX_CONCURRENCY,
             server=server,
         )

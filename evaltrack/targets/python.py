@@ -30,13 +30,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pydantic import ByteSize, TypeAdapter, ValidationError
+from pydantic import ByteSize, Field, ValidationError
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.base import Record
 from evaltrack.records.response import TraceHome
-from evaltrack.targets import no_more_settings
+from evaltrack.targets import TargetSettings, read_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import FunctionTarget
@@ -49,57 +49,39 @@ LEAST_MEMORY = 64 << 20
 """Minimum bytes with which a process starts."""
 
 
+class ProcessSettings(TargetSettings):
+    """The settings of a target in separate processes."""
+
+    workers: int = Field(1, ge=1, le=MAX_WORKERS, description=f"a whole number from 1 to {MAX_WORKERS}")
+    memory: ByteSize | None = Field(
+        None, ge=LEAST_MEMORY, lt=1 << 62, description="an amount from 64MiB on, such as 512MB or 2GB"
+    )
+    store: str | None = None
+
+
+class PythonSettings(ProcessSettings):
+    """The settings of a function."""
+
+    in_process: bool = Field(False, description="true or false")
+
+
 def open_python(place: str, settings: dict[str, str]) -> Target:
     """Return the function named `package.module:function`; the working directory is searched first.
 
     Raises:
         UsageError: it cannot be imported, is no function of one or two arguments, or a setting is wrong.
     """
-    workers = worker_count(settings.pop("workers", "1"))
-    memory = memory_bytes(settings.pop("memory", ""))
-    in_process = settings.pop("in_process", "false")
-    store = settings.pop("store", None)
-    no_more_settings("python", settings, "workers, memory, in_process, store")
-    if in_process not in ("true", "false"):
-        raise UsageError(f"python target: in_process is `{in_process}`; write true or false")
-    if in_process == "true":
-        if workers > 1 or memory:
+    given = read_settings("python", PythonSettings, settings)
+    if given.in_process:
+        if given.workers > 1 or given.memory:
             raise UsageError("python target: workers and memory need separate processes; leave in_process out")
         return FunctionTarget(import_function(place))
     from evaltrack.system.processes import can_limit
 
-    if memory and not can_limit():
+    if given.memory and not can_limit():
         raise UsageError("python target: memory cannot be bounded on this system; leave it out")
-    order = Order(place, "evaltrack.targets.python:answering", memory, store)
-    return ProcessTarget(order, f"python target `{place}`", workers)
-
-
-def worker_count(text: str) -> int:
-    """Parse a number of processes.
-
-    Raises:
-        UsageError: it is no valid number.
-    """
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
-        raise UsageError(f"python target: workers is `{text}`; write a whole number from 1 to {MAX_WORKERS}")
-    return int(text)
-
-
-def memory_bytes(text: str) -> int | None:
-    """Parse an amount of memory into bytes; None for an empty text.
-
-    Raises:
-        UsageError: it is invalid, or too little to start.
-    """
-    if not text:
-        return None
-    try:
-        size = int(TypeAdapter(ByteSize).validate_python(text))
-    except ValidationError:
-        size = 0
-    if not LEAST_MEMORY <= size < 1 << 62:
-        raise UsageError(f"python target: memory is `{text}`; write an amount from 64MiB on, such as 512MB or 2GB")
-    return size
+    order = Order(place, "evaltrack.targets.python:answering", given.memory, given.store)
+    return ProcessTarget(order, f"python target `{place}`", given.workers)
 
 
 class Call(Record):

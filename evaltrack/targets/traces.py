@@ -18,8 +18,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl
+
+from pydantic import Field
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.importing.values import is_empty, shown, text_in
@@ -27,7 +29,7 @@ from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.base import first_of
 from evaltrack.records.response import TraceHome
-from evaltrack.targets import no_more_settings
+from evaltrack.targets import TargetSettings, read_settings
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError, error_text
 from evaltrack.targets.libraries import texts_in
 from evaltrack.targets.mapping import Expression, compile_expression
@@ -35,8 +37,17 @@ from evaltrack.targets.responses import as_response, packed, unpacked, with_cont
 from evaltrack.tracking.past_traces import PastTrace, link_traces, past_traces
 from evaltrack.tracking.store import Store, connect
 
-SETTINGS = ("filter", "take", "question", "answer", "store")
 EXAMPLES = 3
+
+
+class TraceSettings(TargetSettings):
+    """The settings of a target of traces."""
+
+    filter: str = ""
+    take: Literal["", "newest", "oldest"] = Field("", description="newest or oldest")
+    question: str = ""
+    answer: str = ""
+    store: str = ""
 
 
 def open_traces(place: str, settings: dict[str, str]) -> Target:
@@ -46,14 +57,14 @@ def open_traces(place: str, settings: dict[str, str]) -> Target:
         UsageError: there is no such experiment, it holds no traces, or a setting is wrong.
         TrackingError: the store does not answer.
     """
-    values = _values(settings)
-    reader = TraceReader(expression("question", values["question"]), expression("answer", values["answer"]))
-    store = connect(values["store"] or None)
-    return TracedAnswers(place, store, past_traces(store, place, values["filter"]), reader, values["take"])
+    given = read_settings("traces", TraceSettings, settings)
+    reader = TraceReader(expression("question", given.question), expression("answer", given.answer))
+    store = connect(given.store or None)
+    return TracedAnswers(place, store, past_traces(store, place, given.filter), reader, given.take)
 
 
-def trace_settings(source: str) -> tuple[str, dict[str, str]]:
-    """Return the experiment of ``traces:EXPERIMENT?…`` and each of its settings; empty if it is not given.
+def trace_settings(source: str) -> tuple[str, TraceSettings]:
+    """Return the experiment of ``traces:EXPERIMENT?…`` and its settings.
 
     Raises:
         UsageError: it names no experiment, or a setting is unknown.
@@ -61,15 +72,7 @@ def trace_settings(source: str) -> tuple[str, dict[str, str]]:
     place, _, query = source.removeprefix("traces:").partition("?")
     if not place:
         raise UsageError(f"`{shown(source)}` names no experiment; write traces:EXPERIMENT")
-    return place, _values(dict(parse_qsl(query, keep_blank_values=True)))
-
-
-def _values(settings: dict[str, str]) -> dict[str, str]:
-    values = {name: settings.pop(name, "") for name in SETTINGS}
-    no_more_settings("traces", settings, ", ".join(SETTINGS))
-    if values["take"] not in ("", "newest", "oldest"):
-        raise UsageError(f"traces target: take is `{shown(values['take'])}`; write newest or oldest")
-    return values
+    return place, read_settings("traces", TraceSettings, dict(parse_qsl(query, keep_blank_values=True)))
 
 
 def expression(name: str, text: str) -> Expression | None:

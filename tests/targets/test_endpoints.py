@@ -15,7 +15,7 @@ from evaltrack.errors import UsageError
 from evaltrack.judges.server import ModelServer, ServerRefusesError
 from evaltrack.records import Question
 from evaltrack.targets import open_target
-from evaltrack.targets.openai import OpenAITarget
+from evaltrack.targets.openai import OpenAITarget, Sampling
 from evaltrack.tracking.server import CHAT_PATH, open_gateway
 from tests.actors import asked
 from tests.conftest import few_questions
@@ -96,4 +96,4 @@ def test_the_login_is_that_of_mlflow(
 
 def test_a_login_is_sent_in_the_place_of_the_key(provider: OpenAIServer) -> None:
     server = ModelServer(provider.base_url, "none", authorization="Bearer of-the-provider")
-    assert asked(OpenAITarget("m", server=server), QUESTION, close=True).answer == "In New Zealand."
+    assert asked(OpenAITarget("m", Sampling(), server), QUESTION, close=True).answer == "In New Zealand."
