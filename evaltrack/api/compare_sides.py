@@ -76,10 +76,6 @@ def side_of_table(info: Run, path: Path) -> Side:
         TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run declares.
     """
     whose = partial(rows_of_run, info.run_id)
-    own = [score.name for score in own_scores_of(info.signature)]
-    light = [*LIGHT_COLUMNS, *own]
-    if info.signature.target.startswith("recorded:"):
-        light.remove(SECONDS)  # the time to read a recording is not that of an answer
 
     def rows(ids: Collection[str], whole: Collection[str]) -> Mapping[str, StoredRow]:
         with whose():
@@ -88,10 +84,17 @@ def side_of_table(info: Run, path: Path) -> Side:
 
     with whose():
         check_rows(path, info.num_questions, (*ALWAYS, *PRINTS))
-        frame = side_frame(read_groups(path, light))
+        frame = side_frame(read_groups(path, _light_columns(info)))
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return Side(info, frame, rows)
+
+
+def _light_columns(run: Run) -> list[str]:
+    columns = [*LIGHT_COLUMNS, *(score.name for score in own_scores_of(run.signature))]
+    if run.signature.target.startswith("recorded:"):
+        columns.remove(SECONDS)  # the time to read a recording is not that of an answer
+    return columns
 
 
 SAME_MEAN = 1e-6
@@ -129,7 +132,7 @@ def side_of_rows(info: Run, rows: Sequence[StoredRow]) -> Side:
     def rows_of(ids: Collection[str], whole: Collection[str]) -> Mapping[str, StoredRow]:
         return {key: by_id[key] if key in whole else by_id[key].without_texts() for key in ids if key in by_id}
 
-    return Side(info, side_frame([table.select([*LIGHT_COLUMNS, *own])]), rows_of)
+    return Side(info, side_frame([table.select(_light_columns(info))]), rows_of)
 
 
 # A saved `evaltrack run --output json` gets the same checks as the rows of a run

@@ -292,15 +292,17 @@ def _verdict(loss: Differences) -> Cause | None:
 
 def _tool_words(was: Sequence[str], now: Sequence[str]) -> str:
     """Return the tools that are no longer called, and those newly called; else that the number of calls differs."""
-    changes = ((was, now, "no longer called"), (now, was, "now called"))
-    pairs = ((list(dict.fromkeys(name for name in one if name not in other)), how) for one, other, how in changes)
-    words = [f"{_listed(names)} {verb(len(names), 'is', 'are')} {how}" for names, how in pairs if names]
-    return "; ".join(words) or "the same tools are called more or fewer times"
+    gone, new = (
+        list(dict.fromkeys(each for each in one if each not in other)) for one, other in ((was, now), (now, was))
+    )
+    words = [_listed(gone, "no longer called"), _listed(new, "now called")]
+    return "; ".join(filter(None, words)) or "the same tools are called more or fewer times"
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return ```x` and 2 more``."""
-    return f"`{names[0]}`{f' and {len(names) - 1:,} more' if len(names) > 1 else ''}"
+def _listed(names: Sequence[str], how: str) -> str:
+    """Return ```x` and 2 more are now called``; empty without names."""
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return f"`{names[0]}`{more} {verb(len(names), 'is', 'are')} {how}" if names else ""
 
 
 def context_words(loss: Differences) -> str:
@@ -310,11 +312,10 @@ def context_words(loss: Differences) -> str:
     was, now = _first(loss), _first(Differences(loss.bad, loss.good, loss.k))
     if not now:
         return "no sources"
-    sides = ((now, was, f"new among the first {loss.k}"), (was, now, f"no longer among the first {loss.k}"))
-    pairs = (([loss.name(one[key]) for key in one if key not in other], how) for one, other, how in sides)
-    words = [f"{_listed(names)} {verb(len(names), 'is', 'are')} {how}" for names, how in pairs if names]
-    if words:
-        return f"different sources: {', '.join(words)}"
+    gone, new = ([loss.name(one[key]) for key in one if key not in other] for one, other in ((was, now), (now, was)))
+    if gone or new:
+        words = [_listed(new, f"new among the first {loss.k}"), _listed(gone, f"no longer among the first {loss.k}")]
+        return f"different sources: {', '.join(filter(None, words))}"
     if list(was) != list(now):
         return "the same sources in a different order"
     return "different texts of the same sources" if loss.same_order else "other parts of the same pages"

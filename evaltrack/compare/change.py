@@ -132,16 +132,13 @@ class ChangedQuestions:
 
     `by_fate` lists those that differ, the worst first; very many questions are cut to the first. `fates` counts all.
     `same` has the candidate's rows of the identical questions, or of the first of very many, without texts of sources.
-    `num_lost` counts the questions that only the baseline measured, also if they broke. `failed_before` and
-    `failed_again` count the errors of baseline and candidate among the others.
+    `failed_again` counts the errors of the candidate among questions that are not lost.
     """
 
     by_fate: Mapping[Fate, tuple[Change, ...]]
     fates: Mapping[Fate, int]
     same: tuple[StoredRow, ...] = ()
     errors: tuple[ErrorCount, ...] = ()
-    num_lost: int = 0
-    failed_before: int = 0
     failed_again: int = 0
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from evaltrack.compare.causes import ORDER, causes_of
-from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, ChangedQuestions, Fate
+from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, CauseKind, Change, ChangedQuestions, Fate
 from evaltrack.compare.differences import AllSources
 from evaltrack.compare.pairing import MAIN_SCORES, Paired, error_counts, numbers
 from evaltrack.records import Reasoned
@@ -31,17 +31,14 @@ SAMPLED = 2000
 MAX_DISTINCT = 20
 """Distinct trials of one question that are read, the most frequent first."""
 
-MAX_TRIALS = 20_000
-"""Trials that are read of one side."""
+TRIED = 1_000
+"""Questions of one side whose single trials are read."""
 
 OF_TRIAL = (
     *("answer", "abstained", "error", "sources", "tool_calls", "verdicts"),
     *Reasoned.model_fields,
 )
 """The columns of a row that show one of its trials."""
-
-Trials = Mapping[str, Sequence[StoredRow]]
-"""The rows of single trials, by question."""
 
 Moved = tuple[tuple[str, float, float], ...]
 """Scores that moved: name, before, now."""
@@ -76,11 +73,10 @@ def add_fates(paired: Paired) -> None:
         "higher score": higher,
         "changed": ~_same_content(paired),
     }
-    places = [FATES.index(fate) for fate in masks]
-    codes: Any = np.select([np.asarray(mask, dtype=bool) for mask in masks.values()], places, FATES.index("identical"))
+    fates = np.select([np.asarray(mask, dtype=bool) for mask in masks.values()], list(masks), "identical")
     blank = lost & ~paired.flipped(was=True)
     paired.frame = frame.assign(
-        fate=pd.Categorical.from_codes(codes, pd.Index(FATES)),
+        fate=pd.Categorical(fates, FATES),
         lost=lost.to_numpy(dtype=bool),
         **{name: frame[name].mask(blank) for name in ("passed_c", "pass_c") if name in frame},
     )
@@ -124,13 +120,11 @@ def _worst_first(paired: Paired, fate: Fate) -> list[str]:
 
     part, there = paired.frame[paired.frame["fate"] == fate], {score.name for score in paired.telling}
     sign = 1 if fate in ("fixed", "newly measured", "higher score") else -1
-    keys: list[Any] = []
-    for names in (("reciprocal_rank",), ("recall_at_k",), ("overall_score", "reasoning_score")):
-        loss = np.zeros(len(part))  # a run has one rubric: scales never mix
-        for name in there.intersection(names):
+    keys: list[Any] = [np.zeros(len(part))]
+    for name in ("reciprocal_rank", "recall_at_k", "overall_score", "reasoning_score"):
+        if name in there:
             was, now = (np.nan_to_num(numbers(part[f"{name}_{end}"])) for end in "bc")
-            loss += was - now
-        keys.append(sign * np.round(loss, 9))
+            keys.append(sign * np.round(was - now, 9))
     if fate == "newly measured":  # failing questions are first
         keys.append((part["passed_c"] != False).fillna(True).to_numpy(dtype=bool))  # noqa: E712
     return list(part["id"].to_numpy()[np.lexsort(keys)])
@@ -151,15 +145,12 @@ def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
             room -= len(by_fate[fate])
     same = list(frame.loc[frame["fate"] == "identical", "id"])
     explainer = _Explainer(paired, k, by_fate)
-    failed_before, failed_again = (int((paired.failed(end) & ~frame["lost"]).sum()) for end in "bc")
     return ChangedQuestions(
         by_fate={fate: tuple(explainer.change(key, fate) for key in ids) for fate, ids in by_fate.items()},
         fates={fate: int((frame["fate"] == fate).sum()) for fate in FATES},
         same=tuple(paired.candidate.rows(same if len(same) <= room else same[:SAMPLED], ()).values()),
         errors=error_counts(frame),
-        num_lost=int(frame["lost"].sum()),
-        failed_before=failed_before,
-        failed_again=failed_again,
+        failed_again=int((paired.failed("c") & ~frame["lost"]).sum()),
     )
 
 
@@ -173,11 +164,8 @@ class _Explainer:
         self._rows = [side.rows(ids[:LISTED], frozenset(ids[:WHOLE_ROWS])) for side in sides]
         self._all_sources = AllSources.of(*self._rows)
         moved = [key for fate in (*WORSE, *BETTER) for key in by_fate[fate] if all(key in rows for rows in self._rows)]
-        self._trials: list[Trials] = []
-        for rows, side in zip(self._rows, sides, strict=True):
-            several = [key for key in moved if rows[key].trials]
-            room = MAX_TRIALS // max([rows[key].trials or 1 for key in several], default=1)
-            self._trials.append(side.trials(several[:room]) if several else {})
+        several = [[key for key in moved if rows[key].trials][:TRIED] for rows in self._rows]
+        self._trials = [side.trials(ids) if ids else {} for side, ids in zip(sides, several, strict=True)]
         self._light: dict[Any, Any] = paired.frame[paired.frame["id"].isin(ids)].set_index("id").to_dict("index")
 
     def change(self, key: str, fate: Fate) -> Change:
@@ -231,6 +219,8 @@ class _Explainer:
     def _explain_trials(self, before: StoredRow, after: StoredRow, moved: Moved, *, worse: bool) -> Explained | None:
         """Return the cause of most of the worse trials, each compared with the most similar passing trial.
 
+        That is the trial from which it differs latest in the flow.
+
         The row of such a question holds means and shows one of its trials. Trials vary, so that two of them may differ
         in ways that explain nothing: what a passing trial shares with a failing one is not the reason. If several
         causes are equally frequent, it is the earliest in the flow. A gain is a loss with the sides exchanged. None
@@ -242,21 +232,18 @@ class _Explainer:
         good, bad = sides if worse else sides[::-1]
         failed, what = _worse_trials(good, bad, moved if worse else [(name, high, low) for name, low, high in moved])
         passing = _distinct([each for each in good if each.passed] or good)
-
-        def departure(row: StoredRow) -> Explained:
-            """Return the other side's trial from which this one differs latest in the flow, and the causes."""
+        votes, explained = Counter[tuple[CauseKind, str | None]](), dict[tuple[CauseKind, str | None], Explained]()
+        for row, times in _distinct(failed):
             pairs = [(other, row) if worse else (row, other) for other, _ in passing]
             read = [(*pair, self._causes(*pair, worse=worse)) for pair in pairs]
-            return max(read, key=lambda each: (ORDER.index(each[2][0].kind), -len(each[2])))
-
-        departures = [(departure(row), times) for row, times in _distinct(failed)]
-        votes = Counter[tuple[str, str | None]]()
-        for (*_, causes), times in departures:
-            votes[causes[0].kind, causes[0].source] += times
+            latest = max(read, key=lambda each: (ORDER.index(each[2][0].kind), -len(each[2])))
+            vote = latest[2][0].kind, latest[2][0].source
+            votes[vote] += times
+            explained.setdefault(vote, latest)
         if not votes:
             return None
         winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
-        was, now, causes = next(made for made, _ in departures if (made[2][0].kind, made[2][0].source) == winner)
+        was, now, causes = explained[winner]
         if len(bad) > 1:
             share = f"{votes[winner]} of {count(len(failed), 'trial')} {what}{'' if worse else ' before'}"
             causes = [replace(causes[0], detail=f"{causes[0].detail}, in {share}"), *causes[1:]]

@@ -228,14 +228,13 @@ class DocumentPart(NamedTuple):
 def changed_parts(comparison: Comparison, culprits: Iterable[Culprit]) -> list[list[DocumentPart]]:
     """Return for each culprit its chunks whose texts differ, with the texts that the rows hold."""
     before, after = (_texts([getattr(change, side) for change in comparison.listed]) for side in ("before", "after"))
-    moved = dict(_moved(comparison.listed))
-    pairs = [[_part(name, before, after, moved.get(name, "")) for name in each.parts] for each in culprits]
-    return [[part for part in parts if part.before != part.after] for parts in pairs]
+    moved = {name: other for name, other in _moved(comparison.listed) if name not in after and other in after}
 
+    def part(name: str) -> DocumentPart:
+        return DocumentPart(name, before.get(name), after.get(moved.get(name, name)), moved.get(name, ""))
 
-def _part(name: str, before: Mapping[str, str], after: Mapping[str, str], moved_to: str) -> DocumentPart:
-    is_moved = name not in after and moved_to in after
-    return DocumentPart(name, before.get(name), after.get(moved_to if is_moved else name), moved_to * is_moved)
+    parts = [list(map(part, each.parts)) for each in culprits]
+    return [[part for part in several if part.before != part.after] for several in parts]
 
 
 def _moved(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:

@@ -21,9 +21,6 @@ Ranked = dict[str, tuple[int, StoredSource]]
 A source that contains several passages is listed under each of them.
 """
 
-LEAST_RECIPROCAL = 1e-6
-"""A smaller reciprocal rank means no rank: no response has a million sources."""
-
 WORDS_IN_A_ROW, MOVED = 3, 0.5
 """Words of a run by which texts are compared, and the share of common runs from which a text moved."""
 
@@ -59,9 +56,6 @@ def by_key(row: StoredRow) -> Ranked:
 
 def first_rank(row: StoredRow) -> int | None:
     """Return the rank of the first expected source among all distinct sources; None if none was returned."""
-    reciprocal = row.scores.get("reciprocal_rank", 0.0)
-    if reciprocal >= LEAST_RECIPROCAL and row.trials is None:  # of several trials it is a mean
-        return round(1 / reciprocal)
     expected = set(row.expected_keys)
     return next((rank for rank, keys, _ in in_order(row) if not expected.isdisjoint(keys)), None)
 

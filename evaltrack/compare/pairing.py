@@ -63,6 +63,8 @@ def side_frame(tables: Iterable[pa.Table]) -> pd.DataFrame:
             frame[column.name] = frame[column.name].astype("boolean")
         elif pa.types.is_string(column.type) and column.name not in ("id", "digest"):
             frame[column.name] = frame[column.name].astype("category")
+    if SECONDS in frame:
+        frame[SECONDS] = frame[SECONDS].mask(frame["error"].notna())  # an error is no response
     return frame.sort_values(["position", "id"], ignore_index=True)
 
 
@@ -97,8 +99,6 @@ class Paired:
         for name in PRINTS:
             if f"{name}_b" in both:
                 both[name] = both.pop(f"{name}_b") == both.pop(f"{name}_c")
-        for end, side in (("b", baseline), ("c", candidate)):
-            _leave_out_times(both, end, recorded=side.info.signature.target.startswith("recorded:"))
         same = both.pop("digest_b") == both.pop("digest_c")
         self.edited = tuple(sorted(both.loc[~same, "id"]))
         self.frame = both[same].reset_index(drop=True)
@@ -154,15 +154,6 @@ class Paired:
             several = [numbers(self.frame[name]) for name in columns] if columns[1] in self.frame else once
             sides.append(np.where(several[1] > 0, several, once))
         return np.stack(sides, axis=1)
-
-
-def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:
-    """Remove the times of failed targets and of recorded responses: they are no response times."""
-    column = f"{SECONDS}_{end}"
-    if column in frame:
-        seconds = numbers(frame[column])
-        seconds[recorded | frame[f"error_{end}"].notna()] = float("nan")
-        frame[column] = seconds
 
 
 _NUMBER = re.compile(r"(?<!\d)(?<!HTTP )(?<!status )(?<!status code )\d+")

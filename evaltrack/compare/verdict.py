@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -53,24 +53,22 @@ def decide(
     by_place = {"": metrics} | {group.name: group.metrics for group in groups if group.kind == "domain"}
     with_rule = {(where, m.name): m for where, measured in by_place.items() for m in measured if m.threshold}
     states = _states(gate, with_rule, reruns, loss)
-    with_rule = {name: replace(m, regressed=states.get(name) == "broken") for name, m in with_rule.items()}
     rules = [
         *_flips(gate, changed, paired, reruns, loss, states),
         *(Rule("metric", states[name], m, name[0]) for name, m in with_rule.items() if name in states),
         *_unmeasured(gate, by_place, paired),
-        *_uncovered(gate, changed, paired),
+        *_uncovered(gate, paired),
     ]
     if not any(_decides(rule, gate) for rule in rules):
         rules.append(Rule("no rule", "unknown"))
     rules.sort(key=lambda rule: get_args(RuleState).index(rule.state))
     verdicts: dict[RuleState, Verdict] = {"broken": "regression", "unknown": "unknown"}
 
-    def marked(where: str, measured: Iterable[MetricDelta]) -> tuple[MetricDelta, ...]:
-        return tuple(with_rule.get((where, metric.name), metric) for metric in measured)
+    def marked(where: str, measured: Sequence[MetricDelta]) -> tuple[MetricDelta, ...]:
+        return tuple(replace(each, regressed=states.get((where, each.name)) == "broken") for each in measured)
 
-    domains = (replace(each, metrics=marked(each.name, each.metrics)) for each in groups if each.kind == "domain")
-    others = (each for each in groups if each.kind != "domain")
-    return Decided(marked("", metrics), (*domains, *others), verdicts.get(rules[0].state, "ok"), tuple(rules))
+    of_groups = tuple(replace(g, metrics=marked(g.name, g.metrics)) if g.kind == "domain" else g for g in groups)
+    return Decided(marked("", metrics), of_groups, verdicts.get(rules[0].state, "ok"), tuple(rules))
 
 
 def _decides(rule: Rule, gate: Gate) -> bool:
@@ -146,9 +144,10 @@ def _unmeasured(gate: Gate, by_place: Mapping[str, Sequence[MetricDelta]], paire
             yield Rule("not measured", "unknown", where=domain, names=(name,))
 
 
-def _uncovered(gate: Gate, changed: ChangedQuestions, paired: Paired) -> Iterator[Rule]:
+def _uncovered(gate: Gate, paired: Paired) -> Iterator[Rule]:
     """Yield the rules on missing questions: lost ones, too many edited or removed, and runs of a part of the set."""
-    lost, failed = changed.num_lost, changed.failed_before
+    is_lost = paired.frame["lost"]
+    lost, failed = int(is_lost.sum()), int((paired.failed("b") & ~is_lost).sum())
     common, edited, removed = len(paired.frame), len(paired.edited), len(paired.removed)
     allowed = 0.0 if gate.min_coverage is None else (1 - gate.min_coverage) * (common - failed) + EXACT
     if lost:
