@@ -14,6 +14,7 @@ from evaltrack.metrics.metric import Threshold
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, stored_row
+from evaltrack.stats.significance import PairedTest
 
 from .compared import patched
 
@@ -106,7 +107,7 @@ def comparison(**fields: Any) -> Comparison:
         rules=RULES,
         gate=Gate(domain_drops={"travel": {"mrr": Threshold(0.02, relative=True)}}),
         reruns=Reruns(),
-        loss_p=0.75,
+        loss=PairedTest(0.75),
         metrics=(RECALL, MRR, TOKENS),
         groups=GROUPS,
         **by_fate(FLIP, FIX, DROP, LOST),

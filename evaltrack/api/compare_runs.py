@@ -69,7 +69,7 @@ def compare_runs(
     if baseline and baseline_file:
         raise UsageError("name a baseline run or a baseline file, not both")
     config = settings_of(ComparisonConfig, settings)
-    config.rules_by_form()  # rules that are wrong for any runs fail before the store is read
+    config.rules()  # rules that are wrong for any runs fail before the store is read
     golden = config.golden
     store = connect_to_read(tracking_uri)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
@@ -226,7 +226,7 @@ def _domains(path: str) -> frozenset[str] | None:
 def _check_rules(config: ComparisonConfig, domains: dict[str, frozenset[str] | None]) -> None:
     """Refuse a rule for a domain that none of the sets has."""
     there = domains.values()
-    for domain in config.rules_by_form().domain_drops:
+    for domain in config.rules().domain_drops:
         if all(each is not None and domain not in each for each in there):
             raise UsageError(f"`max_drop=`: no golden set has a question of domain `{domain}`")
 

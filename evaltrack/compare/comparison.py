@@ -20,6 +20,7 @@ from evaltrack.compare.run_differences import RunDifference, run_differences
 from evaltrack.metrics.criteria import MeasuredAim, measured_aims
 from evaltrack.metrics.metric import Threshold
 from evaltrack.records.run import Run
+from evaltrack.stats.significance import PairedTest
 
 Verdict = Literal["ok", "regression", "unknown"]
 
@@ -123,19 +124,16 @@ class GroupDelta:
 class Comparison(ChangedQuestions):
     """The result of comparing a candidate with a baseline.
 
-    `rules` has the rules of the `gate`, broken ones first. `loss_p` is the p value of the test over all questions that
-    broke and were fixed. `causes` counts the causes of the questions that got worse. `not_selected` are the questions
+    `rules` has the rules of the `gate`, broken ones first. `loss` is the exact one-sided test of lost passes over all
+    questions. `causes` counts the causes of the questions that got worse. `not_selected` are the questions
     that one run did not select, `redeclared` the user-defined scores that the runs compute or declare differently.
     `screen` renders the comparison for a notebook.
     """
 
     baseline: Run
     candidate: Run
-    verdict: Verdict
-    rules: tuple[Rule, ...]
     gate: Gate
-    reruns: Reruns
-    loss_p: float
+    loss: PairedTest
     metrics: tuple[MetricDelta, ...]
     groups: tuple[GroupDelta, ...]
     num_common: int
@@ -147,6 +145,9 @@ class Comparison(ChangedQuestions):
     left_out: tuple[str, ...]
     causes: Mapping[CauseKind, int]
     redeclared: tuple[str, ...] = ()
+    reruns: Reruns = field(default_factory=Reruns)
+    verdict: Verdict = "unknown"
+    rules: tuple[Rule, ...] = ()
     compare_link: str | None = None
     screen: Callable[[Comparison], str] | None = field(default=None, repr=False, compare=False)
 

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaltrack.compare.change import ChangedQuestions
 from evaltrack.compare.changes import add_fates, changed_questions
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.gate import Gate
@@ -72,31 +71,30 @@ def compare(
     measure = _Measure(paired, gate, resamples)
     metrics, groups = tuple(measure.deltas(paired.frame, gate.drops)), tuple(measure.groups())
     changed = changed_questions(paired, now.k)
-    loss = _loss(paired)
-    means_fell = any(metric.over for each in (metrics, *(group.metrics for group in groups)) for metric in each)
-    reruns = _reruns(gate, changed, paired, loss, rerunner, accepted, means_fell=means_fell)
-    flips = [replace(flip, accepted=accepted.get(flip.id), rerun=reruns.by_id.get(flip.id)) for flip in changed.flips]
-    flips.sort(key=lambda flip: not flip.counts)
-    changed = replace(changed, by_fate={**changed.by_fate, "broke": tuple(flips)})
-    decided = decide(gate, metrics, groups, changed, paired, reruns, loss)
-    return Comparison(
+    columns = {*baseline.frame, *candidate.frame}
+    measured = {metric for metric, score in paired.table.by_metric.items() if score.name in columns} | {"pass_rate"}
+    made = Comparison(
         **vars(changed),
-        **vars(decided),
         baseline=baseline.info,
         candidate=candidate.info,
         gate=gate,
-        reruns=reruns,
-        loss_p=loss.p,
+        loss=_loss(paired),
+        metrics=metrics,
+        groups=groups,
         num_common=len(paired.frame),
         added=paired.added,
         removed=paired.removed,
         edited=paired.edited,
         not_selected=paired.not_selected,
         ignored=tuple(ignore),
-        left_out=tuple(sorted(name for name in paired.left_out if _is_measured(name, paired))),
+        left_out=tuple(sorted(paired.left_out & measured)),
         causes=dict(Counter(change.cause.kind for change in changed.worse).most_common()),
         redeclared=redeclared,
     )
+    reruns = _reruns(made, paired, rerunner, accepted)
+    flips = [replace(flip, accepted=accepted.get(flip.id), rerun=reruns.by_id.get(flip.id)) for flip in made.flips]
+    flips.sort(key=lambda flip: not flip.counts)
+    return decide(replace(made, reruns=reruns, by_fate={**made.by_fate, "broke": tuple(flips)}), paired)
 
 
 # Comparability
@@ -135,12 +133,6 @@ def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collecti
     if "weights" in differing and candidate.rubric == "reasoning":
         left_out.add("pass_rate")  # its weights decide which questions pass
     return left_out
-
-
-def _is_measured(metric: str, paired: Paired) -> bool:
-    """Return True if a side has values of the metric, or it is the pass rate, which is always noted."""
-    name = paired.table.by_metric[metric].name
-    return metric == "pass_rate" or any(name in side.frame for side in (paired.baseline, paired.candidate))
 
 
 # Metrics of both sides
@@ -261,26 +253,19 @@ def _loss(paired: Paired) -> PairedTest:
     return PairedTest(p_of_lost_passes(passes, trials), int((shares[0] != shares[1]).sum()))
 
 
-def _reruns(
-    gate: Gate,
-    changed: ChangedQuestions,
-    paired: Paired,
-    loss: PairedTest,
-    rerunner: Rerunner | str,
-    accepted: Collection[str],
-    *,
-    means_fell: bool,
-) -> Reruns:
+def _reruns(made: Comparison, paired: Paired, rerunner: Rerunner | str, accepted: Collection[str]) -> Reruns:
     """Rerun the questions that decide, if the gate does so. Trials also show if answers vary."""
     frame, (passes, trials) = paired.frame, paired.trials()
     varied = bool(((passes > 0) & (passes < trials)).any()) or None
-    broke = [flip.id for flip in changed.flips if flip.id not in accepted]
-    if gate.kind != "auto" or not rerunner or loss.p < NET_LEVEL or not (broke or means_fell):
+    broke = [flip.id for flip in made.flips if flip.id not in accepted]
+    metrics = [*made.metrics, *(metric for group in made.groups for metric in group.metrics)]
+    means_fell = any(metric.over for metric in metrics)
+    if made.gate.kind != "auto" or not rerunner or made.loss.p < NET_LEVEL or not (broke or means_fell):
         return Reruns(varied=varied)
     if isinstance(rerunner, str):
         return Reruns(dict.fromkeys(broke, Rerun("not rerun")), varied=varied, why_not=rerunner)
-    rows = [flip.after for flip in changed.flips]
-    ids = {fate: [change.id for change in listed] for fate, listed in changed.by_fate.items()}
+    rows = [flip.after for flip in made.flips]
+    ids = {fate: [change.id for change in listed] for fate, listed in made.by_fate.items()}
     questions = Questions(
         broke=broke,
         fixed=ids["fixed"],
@@ -290,7 +275,7 @@ def _reruns(
         trials={row.id: (row.passes or 0, row.trials) for row in rows if row and row.trials and row.trials > 1},
     )
     try:
-        made = rerun_questions(questions, rerunner)
+        reruns = rerun_questions(questions, rerunner)
     except EvaltrackError as error:
         return Reruns(dict.fromkeys(broke, Rerun("not rerun")), varied=varied, why_not=str(error))
-    return replace(made, varied=varied or made.varied)
+    return replace(reruns, varied=varied or reruns.varied)

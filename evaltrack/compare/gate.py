@@ -165,21 +165,17 @@ class ComparisonConfig(Config):
         option="--ignore",
     )
 
-    def rules_by_form(self) -> Gate:
-        """Return the rules before the runs are known: any name may be a user-defined score.
-
-        Raises:
-            UsageError: a tolerated drop is invalid, whatever the runs measured.
-        """
-        names = {name for rule in self.max_drop for name in re.findall(r"(\w+)=", rule)}
-        named = sorted(name for name in names if re.fullmatch(NAME_PATTERN, name))
-        return self.rules(metric_table(tuple(OwnScore(name=name, computed_by="", digest="") for name in named)))
-
-    def rules(self, table: MetricTable) -> Gate:
+    def rules(self, table: MetricTable | None = None) -> Gate:
         """Return the rules of a regression for the metrics of a table.
+
+        Without a table the runs are not known yet: any name may be a user-defined score.
 
         Raises:
             UsageError: a tolerated drop cannot be read.
         """
+        if table is None:
+            names = {name for rule in self.max_drop for name in re.findall(r"(\w+)=", rule)}
+            named = sorted(name for name in names if re.fullmatch(NAME_PATTERN, name))
+            table = metric_table(tuple(OwnScore(name=name, computed_by="", digest="") for name in named))
         drops, domain_drops, explicit = parse_drops(self.max_drop, table)
         return Gate(drops, domain_drops, self.allow_flips, self.min_coverage, self.allow_partial, self.gate, explicit)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import get_args
 
-from evaltrack.compare.change import ChangedQuestions
-from evaltrack.compare.comparison import GroupDelta, MetricDelta, Rule, RuleState, Verdict
+from evaltrack.compare.comparison import Comparison, MetricDelta, Rule, RuleState, Verdict
 from evaltrack.compare.gate import MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
-from evaltrack.compare.reruns import Reruns
 from evaltrack.metrics.metric import EXACT
-from evaltrack.stats.significance import PairedTest, holm
+from evaltrack.stats.significance import holm
 
 LEVEL = 0.03
 """Family-wise level of the tests that show a loss."""
@@ -30,36 +28,21 @@ FLIPS: Name = ("", "flips")
 """The rule on broken questions that needs a significant loss."""
 
 
-@dataclass(frozen=True)
-class Decided:
-    """The result of the rules: metrics and groups with their regressions, the verdict, and each rule."""
+def decide(made: Comparison, paired: Paired) -> Comparison:
+    """Return the comparison with the state of each rule, its verdict, and the metrics that regressed.
 
-    metrics: tuple[MetricDelta, ...]
-    groups: tuple[GroupDelta, ...]
-    verdict: Verdict
-    rules: tuple[Rule, ...]
-
-
-def decide(
-    gate: Gate,
-    metrics: Sequence[MetricDelta],
-    groups: Sequence[GroupDelta],
-    changed: ChangedQuestions,
-    paired: Paired,
-    reruns: Reruns,
-    loss: PairedTest,
-) -> Decided:
-    """Return the verdict: regression if a rule is broken, else unknown if a rule is unknown, else ok."""
-    by_place = {"": metrics} | {group.name: group.metrics for group in groups if group.kind == "domain"}
+    The verdict is regression if a rule is broken, else unknown if a rule is unknown, else ok.
+    """
+    by_place = {"": made.metrics} | {group.name: group.metrics for group in made.groups if group.kind == "domain"}
     with_rule = {(where, m.name): m for where, measured in by_place.items() for m in measured if m.threshold}
-    states = _states(gate, with_rule, reruns, loss)
+    states = _states(made, with_rule)
     rules = [
-        *_flips(gate, changed, paired, reruns, loss, states),
+        *_flips(made, states),
         *(Rule("metric", states[name], m, name[0]) for name, m in with_rule.items() if name in states),
-        *_unmeasured(gate, by_place, paired),
-        *_uncovered(gate, paired),
+        *_unmeasured(made.gate, by_place, paired),
+        *_uncovered(made.gate, paired),
     ]
-    if not any(_decides(rule, gate) for rule in rules):
+    if not any(_decides(rule, made.gate) for rule in rules):
         rules.append(Rule("no rule", "unknown"))
     rules.sort(key=lambda rule: get_args(RuleState).index(rule.state))
     verdicts: dict[RuleState, Verdict] = {"broken": "regression", "unknown": "unknown"}
@@ -67,8 +50,13 @@ def decide(
     def marked(where: str, measured: Sequence[MetricDelta]) -> tuple[MetricDelta, ...]:
         return tuple(replace(each, regressed=states.get((where, each.name)) == "broken") for each in measured)
 
-    of_groups = tuple(replace(g, metrics=marked(g.name, g.metrics)) if g.kind == "domain" else g for g in groups)
-    return Decided(marked("", metrics), of_groups, verdicts.get(rules[0].state, "ok"), tuple(rules))
+    return replace(
+        made,
+        metrics=marked("", made.metrics),
+        groups=tuple(replace(g, metrics=marked(g.name, g.metrics)) if g.kind == "domain" else g for g in made.groups),
+        verdict=verdicts.get(rules[0].state, "ok"),
+        rules=tuple(rules),
+    )
 
 
 def _decides(rule: Rule, gate: Gate) -> bool:
@@ -77,14 +65,14 @@ def _decides(rule: Rule, gate: Gate) -> bool:
     return rule.metric.name not in ABOUT_DECLINING - gate.explicit
 
 
-def _states(gate: Gate, metrics: Mapping[Name, MetricDelta], reruns: Reruns, loss: PairedTest) -> dict[Name, RuleState]:
+def _states(made: Comparison, metrics: Mapping[Name, MetricDelta]) -> dict[Name, RuleState]:
     """Return the state of each rule on a mean, and of `FLIPS` if a loss must be significant."""
-    evidence = gate.kind == "evidence"
-    if not evidence and (gate.kind == "seed" or not reruns.varied):
+    evidence = made.gate.kind == "evidence"
+    if not evidence and (made.gate.kind == "seed" or not made.reruns.varied):
         return {name: "broken" if metric.over else "held" for name, metric in metrics.items()}
     tests = {name: (metric.p_value, metric.changed) for name, metric in metrics.items() if metric.p_value is not None}
     if evidence:
-        tests[FLIPS] = (loss.p, loss.changed)
+        tests[FLIPS] = (made.loss.p, made.loss.changed)
     corrected = holm({name: p for name, (p, _) in tests.items()})
     states: dict[Name, RuleState] = {}
     for name, (_, changed) in tests.items():
@@ -97,27 +85,20 @@ def _states(gate: Gate, metrics: Mapping[Name, MetricDelta], reruns: Reruns, los
     return states
 
 
-def _flips(
-    gate: Gate,
-    changed: ChangedQuestions,
-    paired: Paired,
-    reruns: Reruns,
-    loss: PairedTest,
-    states: Mapping[Name, RuleState],
-) -> Iterator[Rule]:
-    if not paired.passing_compared:
+def _flips(made: Comparison, states: Mapping[Name, RuleState]) -> Iterator[Rule]:
+    if not made.passing_compared:
         return
-    flips = [flip for flip in changed.flips if not flip.accepted]
-    broke, limit = changed.count("broke") - (len(changed.flips) - len(flips)), gate.allow_flips
-    if reruns.another_system:
+    flips = [flip for flip in made.flips if not flip.accepted]
+    broke, limit = made.count("broke") - (len(made.flips) - len(flips)), made.gate.allow_flips
+    if made.reruns.another_system:
         yield Rule("another system", "unknown", value=broke)
         return
     counted = broke - sum(not flip.counts for flip in flips)
-    if gate.kind == "evidence":
+    if made.gate.kind == "evidence":
         yield Rule("flips", states[FLIPS] if counted > limit else "held", value=counted, limit=limit)
         return
-    if gate.kind == "auto" and loss.p < NET_LEVEL and (counted > limit or not limit):
-        yield Rule("net loss", "broken", value=counted, limit=limit, p_value=loss.p)
+    if made.gate.kind == "auto" and made.loss.p < NET_LEVEL and (counted > limit or not limit):
+        yield Rule("net loss", "broken", value=counted, limit=limit, p_value=made.loss.p)
         return
     yield Rule("flips", "broken" if counted > limit else "held", value=counted, limit=limit)
     unclear = tuple(flip.id for flip in flips if flip.rerun is not None and flip.rerun.state == "unclear")

@@ -71,5 +71,5 @@ def test_deltas_intervals_and_flips_are_those_of_the_references(collection: str,
     assert sorted(fix.id for fix in made.by_fate["fixed"]) == sorted(mended)
     if len(broke) > len(mended):
         p_value = stats.binomtest(len(broke), len(broke) + len(mended), alternative="greater").pvalue
-        assert made.loss_p == pytest.approx(p_value, abs=1e-6)
+        assert made.loss.p == pytest.approx(p_value, abs=1e-6)
     assert all(change.cause.kind in ("source_lost", "source_demoted") for change in made.flips)

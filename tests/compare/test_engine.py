@@ -33,7 +33,7 @@ def test_a_run_compared_with_itself_is_silent() -> None:
     assert (made.verdict, made.exit_code, reasons(made)) == ("ok", 0, ["no question broke"])
     assert all(metric.delta == 0 and not metric.regressed and not metric.is_worse for metric in made.metrics)
     assert not any(made.by_fate.values())
-    assert (made.causes, made.loss_p) == ({}, 1)
+    assert (made.causes, made.loss.p) == ({}, 1)
 
 
 def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -> None:

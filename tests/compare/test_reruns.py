@@ -289,5 +289,5 @@ def test_a_loss_is_shown_by_the_trials_of_both_sides() -> None:
     """Each of five questions may be flaky; that all of them lose two of three trials is no chance."""
     was, now = side(tried([3] * 10, 3)), side(tried([1] * 5 + [3] * 5, 3))
     made = compare(was, now, ONLY_FLIPS, rerunner=Turns(), resamples=50)
-    assert made.loss_p == pytest.approx(0.2**5)
+    assert made.loss.p == pytest.approx(0.2**5)
     assert (made.verdict, made.reruns.calls) == ("regression", 0)

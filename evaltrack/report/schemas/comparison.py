@@ -287,7 +287,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         headline=say.verdict(comparison),
         reasons=reasons(comparison),
         rules=[_rule(rule, comparison) for rule in comparison.rules],
-        loss_p=comparison.loss_p if comparison.passing_compared else None,
+        loss_p=comparison.loss.p if comparison.passing_compared else None,
         culprits=[CulpritForm.of(each, words=say.culprit(each)) for each in comparison.culprits[:CULPRITS]],
         questions={fate: comparison.count(fate) for fate in get_args(Fate)},
         num_drops=comparison.count("lower score"),
