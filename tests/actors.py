@@ -27,6 +27,19 @@ def evaluated(asked: Iterable[Question], target: Any, **settings: Any) -> AsyncG
     return evaluate(asked, evaluator(target, **settings).row, **own)
 
 
+def gathered(asked: Iterable[Question], target: Any, **settings: Any) -> list[Row]:
+    """The rows of these questions in their order; the target and its judges are closed."""
+
+    async def gather() -> list[Row]:
+        try:
+            return [row async for row in evaluated(asked, target, **settings)]
+        finally:
+            for each in (target, *settings.get("judges", ())):
+                await each.aclose()
+
+    return sorted(asyncio.run(gather()), key=lambda row: row.position)
+
+
 def asked(target: Target, question: Question | str = "Why?", k: int = 5, *, close: bool = False) -> Response:
     """The response to one question, on an event loop of its own."""
     one = Question(id="1", question=question, domain="d") if isinstance(question, str) else question

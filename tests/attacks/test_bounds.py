@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import resource
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from evaltrack.records import Question, Response, Row, Source
 from evaltrack.targets import open_target
 from evaltrack.tracking import rows
 from evaltrack.tracking.rows import TableWriter, read_table
-from tests.actors import evaluated
+from tests.actors import gathered
 from tests.files import put
 
 QUESTION = Question(id="1", question="Why?", domain="d", expected_chunks=("a",))
@@ -26,13 +25,8 @@ MOST_MEGABYTES = 400
 
 
 def row_of(name: str) -> Row:
-    async def gather() -> Row:
-        target = open_target(name)
-        (row,) = [row async for row in evaluated([QUESTION], target, timeout=60)]
-        await target.aclose()
-        return row
-
-    return asyncio.run(gather())
+    (row,) = gathered([QUESTION], open_target(name), timeout=60)
+    return row
 
 
 @pytest.mark.parametrize("kind", ["command", "recorded"])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
@@ -24,13 +22,14 @@ from evaltrack.judges import Models, open_judge
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import PlainTarget, Question, Response, Row, Target
 from evaltrack.targets import open_target
-from tests.actors import evaluated
+from tests.actors import gathered
 from tests.files import data, put
+from tests.targets.test_command import ends
+from tests.targets.test_worker_pool import Write, write  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """Loops and tasks that a function left behind in this process become garbage when its thread ends, in a later test."""
 
-Write = Callable[[str], str]
 TABLES = data("attacks.json")
 
 GOOD = """
@@ -42,30 +41,22 @@ def good(question):
 
 
 @pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+def written(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:  # noqa: F811
     """Writes a module with the given code, and returns its name."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    name = f"misbehaving_{abs(hash(str(tmp_path)))}"
-
-    def write(code: str) -> str:
-        (tmp_path / f"{name}.py").write_text(GOOD + dedent(code))
-        return name
-
-    yield write
-    sys.modules.pop(name, None)
+    return lambda code: write(GOOD + dedent(code))
 
 
 @pytest.fixture
 def bad(written: Write) -> Callable[..., str]:
     """Makes a target whose function does a deed on the question `bad`, and returns its name."""
 
-    def write(deed: str, kind: str = "def") -> str:
+    def target(deed: str, kind: str = "def") -> str:
         lines = indent(dedent(deed).strip(), " " * 8)
         module = written(f"{kind} ask(question):\n    if question == 'bad':\n{lines}\n    return good(question)\n")
         return f"python:{module}:ask"
 
-    return write
+    return target
 
 
 def questions(*texts: str) -> list[Question]:
@@ -79,14 +70,7 @@ def several(count: int) -> list[Question]:
 
 
 def rows(target: Target, asked: list[Question], *, concurrency: int = 1, timeout: float = 20, **more: Any) -> list[Row]:
-    async def gather() -> list[Row]:
-        try:
-            return [row async for row in evaluated(asked, target, concurrency=concurrency, timeout=timeout, **more)]
-        finally:
-            for each in (target, *more.get("judges", ())):
-                await each.aclose()
-
-    return sorted(asyncio.run(gather()), key=lambda row: row.position)
+    return gathered(asked, target, concurrency=concurrency, timeout=timeout, **more)
 
 
 def failures(found: list[Row]) -> list[str | None]:
@@ -222,17 +206,7 @@ def test_processes_that_it_leaves_behind_are_ended(written: Write, tmp_path: Pat
     )
     rows(open_target(f"python:{module}:ask"), several(3))
     for text in ("good 0", "bad", "good 2"):
-        assert not _runs(int((tmp_path / f"{text}.pid").read_text()))
-
-
-def _runs(process: int) -> bool:
-    for _ in range(20):
-        with suppress(OSError):
-            if "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]:
-                time.sleep(0.05)
-                continue
-        return False
-    return True
+        assert ends(int((tmp_path / f"{text}.pid").read_text()), 1)
 
 
 def test_a_long_answer_costs_others_no_time() -> None:
@@ -253,21 +227,6 @@ def test_a_long_answer_costs_others_no_time() -> None:
     (row,) = rows(PlainTarget(long), several(1), redactor=Noting(()), count=count)
     assert row.failure is None
     assert threads == ["evaltrack-target"] * 2
-
-
-def test_workers_share_the_questions(written: Write) -> None:
-    module = written(
-        """
-        def ask(question):
-            time.sleep(0.05)
-            if question == "bad":
-                os._exit(1)
-            return {"answer": str(os.getpid()), "sources": ["a"]}
-        """
-    )
-    found = rows(open_target(f"python:{module}:ask", {"workers": "3"}), several(12), concurrency=3)
-    assert sum(row.failure is not None for row in found) == 1
-    assert len({row.response.answer for row in found if row.response}) >= 2
 
 
 @pytest.mark.parametrize(

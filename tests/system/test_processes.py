@@ -6,7 +6,6 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from evaltrack.errors import UsageError
 from evaltrack.system.processes import can_limit, end_group, kill_group, own_group, quoted, split_command
 from evaltrack.targets.python import open_python
 from tests.files import data
+from tests.targets.test_command import ends
 
 PARENT = """
 import subprocess, sys, time
@@ -40,19 +40,6 @@ def start() -> tuple[subprocess.Popen[bytes], int]:
         return process, int(output.readline())
 
 
-def is_gone(pid: int) -> bool:
-    """Whether a process ended, within some seconds; one that nobody waited for counts."""
-    for _ in range(100):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-            os.kill(pid, 0)
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.05)
-    return False
-
-
 @pytest.fixture
 def without_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that has no process groups, as Windows."""
@@ -63,7 +50,7 @@ def test_a_group_is_killed() -> None:
     process, child = start()
     kill_group(process.pid)
     assert process.wait(5) < 0
-    assert is_gone(child)
+    assert ends(child)
     kill_group(process.pid)
 
 
@@ -71,7 +58,7 @@ def test_a_group_that_ends_when_asked_leaves_nothing() -> None:
     process, child = start()
     end_group(process, 5)
     assert process.returncode == -15
-    assert is_gone(child)
+    assert ends(child)
 
 
 @pytest.mark.usefixtures("without_groups")
@@ -84,7 +71,7 @@ def test_taskkill_ends_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     end_group(process, 5)
     assert (tmp_path / "taskkill.words").read_text() == f"/T /F /PID {process.pid}\n"
     assert process.returncode == -9
-    assert is_gone(child)
+    assert ends(child)
 
 
 @pytest.mark.usefixtures("without_groups")

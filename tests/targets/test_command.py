@@ -15,7 +15,7 @@ import pytest
 
 from evaltrack.records import Question, Response, Source, Turn
 from evaltrack.targets.command import CommandTarget, CommandTargetError, open_command
-from tests.actors import asked, evaluated
+from tests.actors import asked, gathered
 from tests.files import data, put
 
 QUESTION = Question(id="q-1", question="Where do cats sleep?", domain="d")
@@ -125,13 +125,9 @@ def family(tmp_path: Path, *, then: str, start: str = "") -> str:
 
 def test_deadline(tmp_path: Path) -> None:
     """At the deadline the program is killed with all that it started, also where it ignores other signals."""
-    target = open_command(family(tmp_path, then="wait"), {})
-
-    async def messages() -> list[str]:
-        return [str(row.failure) async for row in evaluated([QUESTION], target, timeout=1)]
-
     start = time.monotonic()
-    assert asyncio.run(messages()) == ["target_timeout: no response within 1 s"]
+    (row,) = gathered([QUESTION], open_command(family(tmp_path, then="wait"), {}), timeout=1)
+    assert str(row.failure) == "target_timeout: no response within 1 s"
     assert time.monotonic() - start < 4
     assert ends(written(tmp_path / "parent"))
     assert ends(written(tmp_path / "child"))

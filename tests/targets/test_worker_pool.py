@@ -18,7 +18,7 @@ from evaltrack.records import Question, Row
 from evaltrack.targets import open_target
 from evaltrack.targets.python import Call
 from evaltrack.targets.worker_pool import Order, Pool
-from tests.actors import evaluated
+from tests.actors import gathered
 from tests.conftest import REPO
 from tests.targets.test_command import ends, written
 
@@ -45,16 +45,8 @@ def rows(module: str, *, timeout: float = 30, **settings: str) -> tuple[list[Row
     """Eight rows that were asked at once, the fourth question being bad, and the notes of the target."""
     texts = ["bad" if number == 3 else f"good {number}" for number in range(8)]
     asked = [Question(id=str(n), question=text, domain="d", expected_chunks=("a",)) for n, text in enumerate(texts)]
-
-    async def gather() -> tuple[list[Row], list[str]]:
-        target = open_target(f"python:{module}:ask", settings)
-        try:
-            found = [row async for row in evaluated(asked, target, concurrency=8, timeout=timeout)]
-        finally:
-            await target.aclose()
-        return sorted(found, key=lambda row: row.position), list(target.notes)
-
-    return asyncio.run(gather())
+    target = open_target(f"python:{module}:ask", settings)
+    return gathered(asked, target, concurrency=8, timeout=timeout), list(target.notes)
 
 
 def the_failure(found: list[Row]) -> str:
@@ -65,7 +57,7 @@ def the_failure(found: list[Row]) -> str:
     return failed["bad"]
 
 
-def test_a_process_that_ends_once_costs_no_row(write: Write, tmp_path: Path) -> None:
+def test_a_process_that_ends_once_costs_no_row_and_workers_share_the_questions(write: Write, tmp_path: Path) -> None:
     module = write(
         f"""
         import os, pathlib, time
@@ -76,11 +68,12 @@ def test_a_process_that_ends_once_costs_no_row(write: Write, tmp_path: Path) -> 
                 once.touch()
                 os._exit(1)
             time.sleep(0.2)
-            return ["a"]
+            return {{"answer": str(os.getpid()), "sources": ["a"]}}
         """
     )
     found, notes = rows(module, workers="3")
     assert [row.failure for row in found] == [None] * 8
+    assert len({row.response.answer for row in found if row.response}) >= 2
     assert "ended 1 time: ended with exit code 1" in notes[0]
 
 

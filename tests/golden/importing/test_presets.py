@@ -19,7 +19,6 @@ from tests.files import data, put
 
 from .imports import DATA, imported, noted, problems
 
-USER = {"role": "user", "content": "q"}
 TRAVEL = REPO / "golden/travel.jsonl"
 FIRST_FIVE = ["1", "2", "3", "4", "23"]
 
