@@ -21,7 +21,7 @@ from evaltrack.records.failure_words import OWN_ERRORS, failure_message, failure
 from evaltrack.report import comparison_words as words
 from evaltrack.report.comparison_files import FORMS, annotations, comparison_junit, form_of, json_text, write_comparison
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, print_comparison
-from evaltrack.report.comparison_words import note_words, shown_groups
+from evaltrack.report.comparison_words import shown_groups
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.comparison_page import comparison_html, comparison_screen
 from evaltrack.report.schemas.comparison import comparison_json
@@ -36,7 +36,6 @@ from tests.comparisons import (
     MRR,
     RECALL,
     TOKENS,
-    changed,
     comparison,
     flat,
     hostile,
@@ -183,24 +182,6 @@ def test_a_metric_on_a_line(metric: MetricDelta, text: str) -> None:
     assert say.metric_line(line) == text
 
 
-def test_causes_are_counted_the_most_frequent_first() -> None:
-    fell = [replace(FLIP, id=f"{i}", cause=replace(DEMOTED, source=f"{i}")) for i in range(9)]
-    others = tuple(replace(each, cause=replace(each.cause, risers=(f"other {each.id}",))) for each in fell[6:])
-    made = comparison(
-        flips=(*fell[:4], *others),
-        lost=(),
-        drops=tuple(replace(each, fate="lower score") for each in fell[4:6]),
-        causes={"answer_changed": 2, "source_demoted": 7},
-    )
-    assert say.summary(made) == (
-        "7 of 9 questions that got worse: an expected source is ranked lower, "
-        "most often below “fares#refunds” (6); 2: same sources, different answer"
-    )
-    once = say.summary(changed(made, flips=others, drops=(), causes={"source_demoted": 1}))
-    assert once == "1 of 3 questions that got worse: an expected source is ranked lower; 2: not examined"
-    assert say.summary(quiet()) == ""
-
-
 def test_values_without_their_difference_have_the_decimals_of_others() -> None:
     recall = replace(RECALL, baseline=0.86364, candidate=0.81524, drop=0.056)
     assert say.course(recall) == "0.864 → 0.815"
@@ -224,23 +205,6 @@ def test_a_class_of_ours_is_not_named_before_its_message(name: str) -> None:
     assert failure_words("target_error: MyError: HTTP 503") == "the target failed: MyError: HTTP 503"
 
 
-@pytest.mark.parametrize(
-    ("fields", "notes"),
-    [
-        ({}, []),
-        (
-            {"ignored": ("judge",), "left_out": ("judge_score", "pass_rate")},
-            ["allowed to differ: judge; not compared: Judge score, Pass rate"],
-        ),
-        ({"ignored": ("k",)}, ["allowed to differ: k; not compared: nothing, since it does not differ"]),
-        ({"left_out": ("mrr",)}, ["not compared: MRR"]),
-        ({"edited": ("1",) * 1_200}, ["questions not compared: 1,200 edited (1, 1, 1, …)"]),
-    ],
-)
-def test_what_was_left_out_is_said(fields: dict[str, tuple[str, ...]], notes: list[str]) -> None:
-    assert note_words(quiet(**fields)) == notes
-
-
 def test_a_single_group_is_shown_only_where_it_regressed_and_those_that_did_come_first() -> None:
     steady, regressed, _ = GROUPS
     assert shown_groups(comparison(groups=(steady,))) == []
@@ -256,11 +220,6 @@ def test_where_another_system_answered_the_reruns_nothing_is_dismissed(render: C
     assert "another_system" in text or "is not the evaluated one" in text
     assert not re.search("not count|lucky|excused.{,3}true", re.sub("(?s)<script.*?</script>", "", text))
     assert render is not comparison_junit or '<error message="7 (travel) broke' in text
-
-
-def test_that_a_loss_is_not_shown_is_said_once() -> None:
-    made = quiet(verdict="unknown", rules=(Rule("flips", "unknown", value=1),), flips=(FLIP,), metrics=())
-    assert say.headline(made) == "Unknown: 1 question broke, 0 were fixed (not significant)."
 
 
 # Foreign text
@@ -355,17 +314,3 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         write_comparison(comparison(), path)
     assert str(raised.value) == f"{path}: cannot be written: Not a directory; name another file"
-
-
-@pytest.mark.parametrize(
-    ("candidate", "measured", "left_out"),
-    [
-        (0.75, (22, 20), "; the interval of a mean is left out where the lost questions could have raised it"),
-        (0.7, (22, 20), "; the change of a mean is left out where the lost questions could have raised it"),
-        (0.7, (20, 22), ""),
-    ],
-)
-def test_what_a_table_leaves_out_of_a_mean_is_said(candidate: float, measured: tuple[int, int], left_out: str) -> None:
-    metric = replace(MRR, baseline=0.75, candidate=candidate, measured=measured)
-    note = next(each for each in note_words(comparison(metrics=(metric,))) if each.startswith("MRR"))
-    assert note == f"MRR: on the 20 measured in both (baseline {measured[0]}, candidate {measured[1]}){left_out}"

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evaltrack.compare.change import CAUSES, Cause, CauseKind, Change, CulpritKind
-from evaltrack.compare.comparison import GroupDelta, MetricDelta, Rule, RuleState
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule, RuleState
 from evaltrack.records.run import SelectedPart
 from evaltrack.report.comparison_files import comparison_junit
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
-from evaltrack.report.comparison_words import STEPS, headline_changes, next_steps
+from evaltrack.report.comparison_words import STEPS, headline_changes, next_steps, note_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
 from evaltrack.report.text_diff import LINES, ROWS, document_diff
-from tests.comparisons import BASELINE, CANDIDATE, FLIP, LOST, RECALL, SIGNATURE, changed, comparison, quiet
+from tests.comparisons import BASELINE, CANDIDATE, DEMOTED, FLIP, LOST, MRR, RECALL, SIGNATURE, comparison, quiet
 from tests.conftest import REPO
+from tests.files import check_rendering
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 
@@ -38,53 +40,114 @@ def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int]
     assert headline_changes(made) == sentence
 
 
-def test_why_nothing_can_be_told_comes_first() -> None:
-    lines = (Rule("coverage", "unknown", value=10, limit=22), Rule("flips", "held"))
-    made = quiet(metrics=(), verdict="unknown", rules=lines, left_out=(), removed=("x",) * 12)
-    assert say.headline(made) == ("Unknown: 10 of 22 questions are left to compare. No question broke or was fixed.")
-    assert "left to compare" not in headline_changes(replace(made, verdict="regression"))
-    lost = changed(made, lost=(LOST, LOST))
-    assert headline_changes(lost).startswith("2 of 24 questions could not be measured")
+def fell(number: int, kind: CulpritKind, source: str | None = None, domain: str = "rail") -> Change:
+    """A question that broke by this cause."""
+    ranks = (1, 6) if source else ()
+    return replace(FLIP, id=str(number), domain=domain, cause=Cause(kind, "", source, *ranks))
 
 
-@pytest.mark.parametrize(
-    ("metrics", "fixed", "sentence"),
-    [
-        (
-            (RECALL, replace(PASSING, candidate=0.713)),
-            0,
-            "no question broke, but Recall@3 fell from 0.800 to 0.700. Pass rate 71.3 % on both sides.",
-        ),
-        ((RECALL,), 2, "no question broke, but Recall@3 fell from 0.800 to 0.700."),
-        (
-            (
-                RECALL,
-                replace(RECALL, name="mrr", measured=(25, 24)),
-                replace(RECALL, name="false_abstention_rate", baseline=0.1, candidate=0.3, higher_is_better=False),
-                replace(RECALL, name="judge_score"),
-            ),
-            0,
-            "no question broke, but Recall@3 fell from 0.800 to 0.700, MRR fell from 0.800 to 0.700 on the 20 "
-            "measured in both, False abstentions rose from 10.0 % to 30.0 % and 1 more of them.",
-        ),
-    ],
-)
-def test_where_a_mean_alone_fell_the_first_sentence_names_it(
-    metrics: tuple[MetricDelta, ...], fixed: int, sentence: str
-) -> None:
-    made = quiet(metrics=metrics, left_out=(), verdict="regression", fates={"broke": 0, "fixed": fixed, "lost": 0})
-    assert say.headline(made) == f"Regression: {sentence}"
-    assert say.comment_title(made) == f"❌ Regression: {sentence}"
-    group = GroupDelta("domain", "travel", 8, (RECALL,), 0, 0)
-    made = quiet(metrics=(), groups=(group,), left_out=(), verdict="regression", fates={"broke": 0, "fixed": 0})
-    assert headline_changes(made) == "No question broke, but Recall@3 in travel fell from 0.800 to 0.700."
+def broken(*flips: Change, **fields: Any) -> Comparison:
+    """A comparison in which nothing else got worse."""
+    kinds = Counter(str(flip.cause.kind) for flip in flips if flip.cause)
+    return comparison(**{"flips": flips, "drops": (), "lost": (), "causes": dict(kinds.most_common()), **fields})
 
 
-def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured() -> None:
-    unjudged = quiet(metrics=(replace(PASSING, candidate=0.713),), left_out=())
-    assert headline_changes(unjudged).endswith("fixed. Pass rate 71.3 % on both sides.")
-    assert headline_changes(quiet(metrics=(RECALL,), left_out=("pass_rate",))) == "Recall@3 0.800 → 0.700."
-    assert headline_changes(quiet(metrics=(), left_out=("pass_rate",))) == ""
+def lost(*messages: str) -> Comparison:
+    causes = [Cause("target_failed", f"target_error: {text}") for text in messages]
+    rows = tuple(replace(LOST, id=str(place), cause=cause) for place, cause in enumerate(causes))
+    return quiet(lost=rows, fates={"lost": len(rows)}, causes={"target_failed": len(rows)}, verdict="unknown")
+
+
+def drop(name: str, **fields: Any) -> MetricDelta:
+    return replace(RECALL, name=name, **fields)
+
+
+def by_means(*metrics: MetricDelta, fixed: int = 0, **fields: Any) -> Comparison:
+    """A regression in which no question broke."""
+    fates = {"broke": 0, "fixed": fixed, "lost": 0}
+    return quiet(**{"metrics": metrics, "left_out": (), "verdict": "regression", "fates": fates, **fields})
+
+
+SAME = replace(PASSING, candidate=0.713)
+UNCOVERED = (Rule("coverage", "unknown", value=10, limit=22), Rule("flips", "held"))
+FEW: dict[str, Any] = {"metrics": (), "rules": UNCOVERED, "left_out": (), "removed": ("x",) * 12}
+PART = SelectedPart(questions=3, total=12, by="sample 3", whole_digest="d")
+EDITED = tuple(fell(100 + number, "source_text_changed", "x") for number in range(3))
+LOWER = tuple(fell(number, "source_demoted", f"p{number}") for number in range(7))
+BELOW = tuple(replace(FLIP, id=str(number), cause=replace(DEMOTED, source=str(number))) for number in range(6))
+ALONE = tuple(replace(each, id=f"x{each.id}", cause=replace(DEMOTED, risers=(f"r{each.id}",))) for each in BELOW[:3])
+ANSWERED = tuple(fell(number, "answer_changed") for number in range(24))
+SIDES = {
+    name: replace(side, settings={"corpus": name}, signature=SIGNATURE.model_copy(update={"model": model}))
+    for name, side, model in (("baseline", BASELINE, "gpt-4o"), ("candidate", CANDIDATE, "gpt-4o-mini"))
+}
+SCREENS: dict[str, Comparison] = {
+    "too few questions are left": quiet(verdict="unknown", **FEW),
+    "a regression though few are left": quiet(verdict="regression", **FEW),
+    "two were lost": quiet(verdict="unknown", lost=(LOST, LOST), **FEW),
+    "one mean fell": by_means(RECALL, SAME),
+    "one mean fell and two were fixed": by_means(RECALL, fixed=2),
+    "several means fell": by_means(
+        RECALL,
+        drop("mrr", measured=(25, 24)),
+        drop("false_abstention_rate", baseline=0.1, candidate=0.3, higher_is_better=False),
+        drop("judge_score"),
+    ),
+    "the mean of a domain fell": by_means(groups=(GroupDelta("domain", "travel", 8, (RECALL,), 0, 0),)),
+    "nobody judged": quiet(metrics=(SAME,), left_out=()),
+    "passing is not compared": quiet(metrics=(RECALL,), left_out=("pass_rate",)),
+    "nothing is compared": quiet(metrics=(), left_out=("pass_rate",)),
+    "an edited page, and an error": comparison(flips=(*EDITED, fell(4, "source_text_changed", "x")), drops=()),
+    "more causes than steps": comparison(flips=tuple(fell(n, "source_lost", f"s{n}") for n in range(9))),
+    "nothing got worse": quiet(),
+    "nothing got worse than in a saved run": quiet(
+        baseline=replace(BASELINE, run_id=None, name="travel.baseline.json")
+    ),
+    "unknown": quiet(verdict="unknown"),
+    "nothing got worse in a part": quiet(
+        candidate=replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"selection": PART}))
+    ),
+    "a third fell by an edited page": broken(*EDITED, *LOWER[:6]),
+    "less than a third fell by an edited page": broken(*EDITED, *LOWER),
+    "the model changed": broken(*ANSWERED, **SIDES),
+    "the corpus changed": broken(fell(1, "source_lost", "s"), **SIDES),
+    "one was lost": lost("HTTP 503"),
+    "three were lost by two errors": lost("HTTP 503", "HTTP 503", "no route"),
+    "a loss that is not shown": quiet(
+        verdict="unknown", rules=(Rule("flips", "unknown", value=1),), flips=(FLIP,), metrics=()
+    ),
+    "most fell below one page": comparison(
+        flips=(*BELOW[:4], *ALONE),
+        drops=tuple(replace(each, fate="lower score") for each in BELOW[4:]),
+        lost=(),
+        causes={"answer_changed": 2, "source_demoted": 7},
+    ),
+    "two were not examined": comparison(flips=ALONE, drops=(), lost=(), causes={"source_demoted": 1}),
+    "the judge differs": quiet(ignored=("judge",), left_out=("judge_score", "pass_rate")),
+    "k does not differ": quiet(ignored=("k",)),
+    "a metric is left out": quiet(left_out=("mrr",)),
+    "many were edited": quiet(edited=("1",) * 1_200),
+    "the interval of a mean is left out": by_means(replace(MRR, candidate=0.75, measured=(22, 20))),
+    "the change of a mean is left out": by_means(replace(MRR, candidate=0.7, measured=(22, 20))),
+    "a mean over questions that are new": by_means(replace(MRR, candidate=0.7, measured=(20, 22))),
+}
+
+
+def screen(made: Comparison) -> list[str]:
+    found = [say.headline(made), say.cause(made), say.summary(made)]
+    return [*filter(None, found), *(f"- {each}" for each in (*next_steps(made), *note_words(made)))]
+
+
+def test_first_screens_say_to_the_letter_what_happened_why_and_what_to_do_next() -> None:
+    text = "\n".join("\n".join([f"# {name}", *screen(made), ""]) for name, made in SCREENS.items())
+    check_rendering("first-screens.txt", text)
+    assert all(len(next_steps(made)) <= STEPS for made in SCREENS.values())
+
+
+@pytest.mark.parametrize(("domains", "words"), CASES["it_is_said_in_which_domain_most_of_them_are"])
+def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
+    flips = tuple(fell(number, "source_demoted", "p0", domain=domain) for number, domain in enumerate(domains))
+    assert say.cause(broken(*flips)) == f"Cause of all 6 questions that got worse{words}: “p0” is ranked lower"
 
 
 def test_each_rule_has_its_mark_and_its_style() -> None:
@@ -106,30 +169,6 @@ def test_whatever_the_cause_each_rendering_says_it(kind: CauseKind, source: str 
     assert comparison_json(made)["causes"] == {kind: 1}
     for render in (comparison_text, comparison_markdown, comparison_html, comparison_junit):
         assert "1 question" in render(made)
-
-
-def test_the_next_step_comes_from_what_fell() -> None:
-    texts = tuple(replace(FLIP, id=str(n), cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(4))
-    steps = next_steps(comparison(flips=texts, drops=()))
-    assert steps[0].startswith("“x” was edited (4 questions): undo the edit")
-    assert steps[1].startswith("The target failed (1 question): fix the error (no response"), steps
-    many = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(9))
-    assert len(next_steps(comparison(flips=many))) == STEPS
-    unasked = comparison(flips=(FLIP,), lost=(), drops=())
-    assert next_steps(unasked) == [
-        "“fares#refunds” now ranks above the expected source (1 question): check what changed in search or ranking."
-    ]
-    assert next_steps(quiet()) == ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
-    saved = quiet(baseline=replace(BASELINE, run_id=None, name="travel.baseline.json"))
-    assert next_steps(saved) == [
-        "Nothing got worse: save the next baseline (evaltrack run GOLDEN > travel.baseline.json)."
-    ]
-    assert next_steps(quiet(verdict="unknown")) == []
-    part = SelectedPart(questions=3, total=12, by="sample 3", whole_digest="d")
-    assert (
-        next_steps(quiet(candidate=replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"selection": part}))))
-        == []
-    )
 
 
 # Documents
@@ -184,72 +223,3 @@ def test_very_long_documents_are_bounded() -> None:
     long = "\n".join(f"{place} x" for place in range(2 * LINES))
     assert len(document_diff(long, None)) == ROWS
     assert len(document_diff("a " * 10**6, "b " * 10**6)) == 2
-
-
-# What is behind it
-
-
-def demoted(number: int, below: str, domain: str = "rail") -> Change:
-    """A question that broke as its source fell below another."""
-    return replace(FLIP, id=str(number), domain=domain, cause=Cause("source_demoted", below, below, 1, 6))
-
-
-def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
-    edited = (
-        replace(FLIP, id=f"e{n}", domain="rail", cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(3)
-    )
-    flips = (*edited, *(demoted(number, f"p{number}") for number in range(6)))
-    made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6, "source_text_changed": 3})
-    assert say.cause(made).startswith("Cause of 3 of 9 questions that got worse, all in “rail”: “x” was edited")
-    more = (*flips, demoted(9, "p9"))
-    made = comparison(flips=more, drops=(), lost=(), causes={"source_demoted": 7, "source_text_changed": 3})
-    assert say.cause(made).startswith("Cause of 7 of 10 questions that got worse, all in “rail”: no single")
-
-
-@pytest.mark.parametrize(("domains", "words"), CASES["it_is_said_in_which_domain_most_of_them_are"])
-def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
-    flips = tuple(demoted(number, "p0", domain) for number, domain in enumerate(domains))
-    made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6})
-    assert say.cause(made) == f"Cause of all 6 questions that got worse{words}: “p0” is ranked lower"
-
-
-def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
-    answered = tuple(replace(FLIP, id=str(n), cause=Cause("answer_changed", "")) for n in range(24))
-    model = CANDIDATE.signature.model_copy(update={"model": "gpt-4o-mini", "target": "recorded:after.jsonl"})
-    was = BASELINE.signature.model_copy(update={"model": "gpt-4o", "target": "recorded:before.jsonl"})
-    sides = {"baseline": replace(BASELINE, signature=was), "candidate": replace(CANDIDATE, signature=model)}
-    made = comparison(flips=answered, drops=(), lost=(), causes={"answer_changed": 24}, **sides)
-    assert say.cause(made) == (
-        "Cause of all 24 questions that got worse: no document: same sources, different answer; "
-        "the model changed: gpt-4o → gpt-4o-mini"
-    )
-    assert next_steps(made)[0] == (
-        "Same sources, different answer (24 questions); the model changed: gpt-4o → gpt-4o-mini: "
-        "evaluate again with gpt-4o."
-    )
-    gone = (replace(FLIP, cause=Cause("source_lost", "", "s", 1, None)),)
-    corpora = {name: replace(each, settings={"corpus": name}) for name, each in sides.items()}
-    made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 1}, **corpora)
-    assert say.cause(made).endswith("; the corpus changed")
-
-
-def test_an_error_is_behind_what_was_lost_and_nothing_is_said_to_be_worse() -> None:
-    made = quiet(lost=(LOST,), fates={"lost": 1}, causes={"target_failed": 1})
-    assert say.cause(made) == (
-        "Cause of the only question that was lost: no document: the target failed (no response within 60 s)"
-    )
-
-
-def test_errors_with_several_messages_are_one_step_with_all_their_questions() -> None:
-    messages = ("HTTP 503", "HTTP 503", "no route")
-    lost = tuple(
-        replace(LOST, id=f"{place}", cause=Cause("target_failed", f"target_error: {text}"))
-        for place, text in enumerate(messages)
-    )
-    made = quiet(lost=lost, fates={"lost": 3}, causes={"target_failed": 3}, verdict="unknown")
-    assert say.cause(made) == (
-        "Cause of all 3 questions that were lost: no document: the target failed (in 2 of them: HTTP 503)"
-    )
-    assert next_steps(made) == [
-        "The target failed (3 questions): fix the error (HTTP 503, in 2 of them), then rerun the evaluation."
-    ]
