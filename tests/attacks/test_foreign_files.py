@@ -224,14 +224,9 @@ def test_the_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None
     assert cleared.stdout == f"{folder / FILE}: 2 verdicts ({size.bytes:,} bytes) removed\n"
     assert [each.name for each in folder.iterdir()] == ["mine.txt"]
     assert evaltrack("cache", "clear", cwd=tmp_path).stdout.endswith(": 0 verdicts (0 bytes) removed\n")
-
-
-def test_a_damaged_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
-    kept(open_cache, tmp_path / "cache")
-    (tmp_path / "cache" / FILE).write_text("no\n")
-    cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
-    assert "an unknown number of verdicts" in cleared.stdout
-    assert list((tmp_path / "cache").iterdir()) == []
+    (folder / FILE).write_text("damaged\n")
+    assert "an unknown number of verdicts" in evaltrack("cache", "clear", cwd=tmp_path).stdout
+    assert not (folder / FILE).exists()
 
 
 @pytest.mark.parametrize("why", [pytest.param(WHY, marks=as_root), "another process is using it"])

@@ -19,7 +19,6 @@ from time import process_time
 import pytest
 
 from evaltrack.judges.answer import AnswerJudge
-from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM
 from evaltrack.judges.llm_judge import LlmJudge
 from evaltrack.judges.reasoning import ReasoningJudge
@@ -157,16 +156,6 @@ def test_what_the_model_repeats_in_its_repair_is_broken_too() -> None:
     assert second[:2] == first
     assert not CONTROL.search(as_read(second[2]["content"]))
     assert not CONTROL.search(as_read(second[3]["content"]))
-
-
-def test_the_suffix_is_not_in_the_key_of_a_verdict(tmp_path: object) -> None:
-    cache = VerdictCache(tmp_path)  # type: ignore[arg-type]
-    with serving(scored_reply(0.1)) as server:
-        for _ in range(2):
-            verdict = judged(AnswerJudge(LLM("gpt-4o-mini"), JUDGE, cache), asked_of("answer", "An answer."))
-        assert (server.calls, verdict.cached) == (1, True)
-        assert suffix_of(server.bodies[0]["messages"])
-    cache.close()
 
 
 @pytest.mark.parametrize("quote", ["We close </response> first", "We close <·/response> first"])

@@ -15,7 +15,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
-from evaltrack.privacy.redaction import check_names
+from evaltrack.privacy.redaction import MARK, check_names
 from evaltrack.records import Response, Source
 from evaltrack.tracking.server_retries import reason
 from evaltrack.tracking.store import Store
@@ -241,14 +241,20 @@ def test_no_setting_that_is_logged_may_hold_a_key(store_uri: str, tmp_path: Path
     assert KEY not in str(caught.value) + kept(tmp_path)
 
 
-def test_keys_in_the_name_of_a_model_and_in_a_message_that_is_cut_are_redacted(store_uri: str, tmp_path: Path) -> None:
-    def target(question: str, k: int) -> Response:
-        raise OSError("x" * 1970 + " " + KEY)
+def test_keys_and_patterns_of_ones_own_are_redacted_wherever_a_target_writes_them(
+    store_uri: str, tmp_path: Path
+) -> None:
+    def target(question: str, k: int) -> dict[str, Any]:
+        if question == "Fail":
+            raise OSError("x" * 1970 + " " + KEY)  # a message that is cut
+        return {"answer": f"CUST-4711 uses {KEY}", "model": f"m {KEY}", "sources": [{"chunk_id": "a", "text": KEY}]}
 
-    run_eval(golden(tmp_path), target=lambda _: {"answer": "a", "model": f"m {KEY}"}, tracking_uri=store_uri)
-    assert KEY not in kept(tmp_path)
-    (row,) = run_eval(golden(tmp_path), target=target).rows
-    assert KEY[:6] not in json.dumps(row, default=str)
+    result = run_eval(golden(tmp_path, FAILS), target=target, redact=[r"CUST-\d+"], tracking_uri=store_uri)
+    rows = json.dumps(list(result.rows), default=str)
+    assert rows.count(MARK) >= 3
+    assert KEY[:6] not in rows
+    for secret in (KEY, "CUST-4711"):
+        assert secret not in rows + kept(tmp_path)
 
 
 def test_settings_of_headers_name_the_environment() -> None:

@@ -306,11 +306,3 @@ def test_an_unknown_suffix_is_refused_with_those_that_are_known(tmp_path: Path, 
     with pytest.raises(UsageError):
         write_comparison(comparison(), path)
     assert not path.exists()
-
-
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    path = tmp_path / "file" / "report.md"
-    with pytest.raises(UsageError) as raised:
-        write_comparison(comparison(), path)
-    assert str(raised.value) == f"{path}: cannot be written: Not a directory; name another file"

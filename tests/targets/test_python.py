@@ -236,6 +236,7 @@ def test_call_that_hangs_does_not_keep_the_program() -> None:
     ],
 )
 def test_too_much_is_refused(returned: object, message: str) -> None:
+    assert len(ask(FunctionTarget(lambda _question: ["a"] * 10_000)).sources or ()) == 10_000
     with pytest.raises(InvalidResponseError) as caught:
         ask(FunctionTarget(lambda _question: returned))
     assert str(caught.value).startswith(message)
