@@ -3,9 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -14,19 +12,18 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack.cli import _run
 from evaltrack.tracking.rows import read_table
 
 from . import warm
 from .conftest import REPO, Serve
-from .files import put
+from .in_process import called
+from .judging import JUDGE, golden_set
 from .openai_behaviours import (
     Behaviour,
     Reply,
     Usage,
     answer_judge,
     quota,
-    script,
     unauthorised,
 )
 from .openai_requests import Json
@@ -34,7 +31,6 @@ from .openai_server import OpenAIServer
 
 GOLDEN = REPO / "golden" / "wikipedia.json"
 AGENT = "python:scripts.wikipedia_agent:ask"
-JUDGE = "openai:gpt-4o-mini"
 KEY = "sk-never-to-be-written-9f8e7d6c5b4a"
 LOGGED = """
 from openai._utils._logs import setup_logging
@@ -199,79 +195,6 @@ def test_the_key_is_nowhere(evaluation: Evaluation) -> None:
             assert KEY not in json.dumps(list(read_table(path)), default=str), path
 
 
-def many(folder: Path, size: int) -> Path:
-    return put(
-        folder / "many.jsonl",
-        [{"id": n, "question": f"What is number {n}?", "expected_chunks": ["a"]} for n in range(size)],
-    )
-
-
-@pytest.fixture
-def cli(
-    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Callable[..., tuple[int, str, str]]]:
-    mlflow.set_tracking_uri(store_uri)
-    path = many(tmp_path / "store", 2)
-    answers = [{**ANSWER, "id": json.loads(line)["id"]} for line in path.read_text().splitlines()]
-    put(path.parent / "answers.jsonl", answers)
-    before = signal.getsignal(signal.SIGTERM)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        given = ["run", "many.jsonl", "-t", "recorded:answers.jsonl", "--traces", "off", "--experiment", "mine"]
-        code = _run([*given, *arguments])
-        return code, *capsys.readouterr()
-
-    yield run
-    signal.signal(signal.SIGTERM, before)
-    mlflow.set_tracking_uri("")
-
-
-ANSWER = {"answer": "An answer.", "sources": ["a"], "usage": {"prompt_tokens": 380, "completion_tokens": 20}}
-CLI = Callable[..., tuple[int, str, str]]
-
-
-def runs(uri: str) -> list[Any]:
-    client = mlflow.MlflowClient(uri)
-    return list(client.search_runs([experiment.experiment_id for experiment in client.search_experiments()]))
-
-
-def judging(score: float) -> Behaviour:
-    numbers = dict.fromkeys(("accuracy", "completeness", "relevance", "overall_score"), score)
-    return script(Reply(json.dumps({"reasoning": "As always.", **numbers})))
-
-
-@pytest.mark.parametrize(
-    ("score", "required", "code", "said"),
-    [
-        (0.9, "minimum,target", 0, "judge_score > 0.75: met (0.900)\ncombined_score > 1.2: met (1.350)"),
-        (0.75, "minimum", 1, "judge_score > 0.75: missed (0.750)"),
-        (None, "minimum,combined_score>0", 3, "judge_score > 0.75: not measured\ncombined_score > 0: not measured"),
-        (None, "minimum,mrr<1", 1, "mrr < 1: missed (1.000)"),
-    ],
-)
-def test_what_is_required_decides_the_exit_code(
-    cli: CLI, serve: Serve, store_uri: str, score: float | None, required: str, code: int, said: str
-) -> None:
-    """0 where met, 1 where missed, 3 where it was not measured; in output, description and summary."""
-    if score is not None:
-        serve(judging(score))
-    ended, out, err = cli("--require", required, *(["--judge", "openai"] if score is not None else []))
-
-    assert ended == code
-    assert all(line in out for line in said.splitlines())
-    assert ("A required criterion was missed" in err, "A required metric was not measured" in err) == (
-        code == 1,
-        code == 3,
-    )
-    (run,) = runs(store_uri)
-    assert run.info.status == "FINISHED"
-    note = run.data.tags["mlflow.note.content"].replace("\\", "").replace("&gt;", ">").replace("&lt;", "<")
-    assert all(line in note for line in said.splitlines())
-    summary = json.loads(Path(mlflow.artifacts.download_artifacts(f"runs:/{run.info.run_id}/summary.json")).read_text())
-    assert {each["met"] for each in summary["criteria"]} <= {True, False, None}
-
-
 @pytest.mark.parametrize(
     ("behaviour", "code", "message"),
     [
@@ -280,16 +203,17 @@ def test_what_is_required_decides_the_exit_code(
     ],
 )
 def test_a_refused_key_ends_the_run_with_one_message(
-    cli: CLI, serve: Serve, store_uri: str, behaviour: Behaviour, code: int, message: str
+    serve: Serve, store_uri: str, tmp_path: Path, behaviour: Behaviour, code: int, message: str
 ) -> None:
     server = serve(behaviour)
-    ended, out, err = cli("--judge", JUDGE, "--concurrency", "2")
+    golden, target = golden_set(tmp_path, {"a": "An answer.", "b": "Another answer."})
+    ended = called("run", golden, "-t", target, "--judge", JUDGE, "--concurrency", "2", "--traces", "off", cwd=tmp_path)
 
-    assert (ended, out) == (code, "")
-    assert message in err
-    assert err.count("Error: ") == 1
-    assert "Traceback" not in err
-    assert "internal" not in err
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert message in ended.stderr
+    assert ended.stderr.count("Error: ") == 1
+    assert "Traceback" not in ended.stderr
+    assert "internal" not in ended.stderr
     assert server.calls <= 2
-    (run,) = runs(store_uri)
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert run.info.status == "FAILED"

@@ -24,15 +24,6 @@ def test_what_is_read_is_written_again(tmp_path: Path, name: str, text: str) -> 
         assert digest == digest_of(path)
 
 
-def test_a_link_stays_one_and_the_mode_is_kept(tmp_path: Path) -> None:
-    path, link = tmp_path / "file", tmp_path / "link.jsonl"
-    path.write_text(LINES)
-    path.chmod(0o640)
-    link.symlink_to(path)
-    write_objects(link, [{"id": 1}], digest_of(link))
-    assert (link.is_symlink(), path.stat().st_mode & 0o777, path.read_text()) == (True, 0o640, '{"id": 1}\n')
-
-
 def test_a_file_that_was_changed_meanwhile_is_left(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(LINES)
