@@ -38,8 +38,6 @@ ANSWER = Response(answer="in Paris")
 CODE = """
 import os
 from evaltrack import score
-from tests.conftest import Serve
-from tests.files import data
 
 def length(question, response):
     return len(response.answer)

@@ -62,6 +62,9 @@ def question(**fields: Any) -> Question:
     return Question(**MINIMAL[Question] | fields)
 
 
+TURNS = [{"role": "user", "content": "What does it cost?"}, {"role": "assistant", "content": "80 euros."}]
+
+
 class Number(Record):
     value: float
 
@@ -169,8 +172,14 @@ def test_digest_tells_the_fields_apart() -> None:
         {"expected_chunks": ["a", "b"]},
         {"expected_chunks": ["b", "a"]},
         {"expected_chunks": ['a","b']},
+        *({"history": turns} for turns in (TURNS, TURNS[:1], [TURNS[0] | {"role": "system"}])),
     ]
     assert len({question(**fields).digest for fields in variants}) == len(variants)
+
+
+def test_messages_end_with_the_question() -> None:
+    last = {"role": "user", "content": "Why?"}
+    assert (question().messages, question(history=TURNS).messages) == ([last], [*TURNS, last])
 
 
 def test_arguments_of_tools() -> None:

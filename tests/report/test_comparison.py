@@ -41,11 +41,10 @@ from tests.comparisons import (
     hostile,
     quiet,
 )
-from tests.conftest import REPO
-from tests.files import check_rendering
+from tests.files import check_rendering, data
 from tests.report.whole_pages import body, every_change
 
-CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
+CASES = data("report.json")
 
 
 def commands(of: Comparison) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from dataclasses import replace
@@ -16,10 +15,10 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison_text import comparison_markdown, marker
 from evaltrack.report.escaping import address, code, inert, link, raw_html, sentence
 from tests.comparisons import CANDIDATE, DEMOTED, DROP, EVIL, FIX, FLIP, LOST, SIGNATURE, comparison, flat, hostile
-from tests.conftest import REPO
+from tests.files import data
 from tests.report.test_html import Page
 
-CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
+CASES = data("report.json")
 
 TAGS = {"h3", "h4", "br", "p", "ul", "li", "strong", "code", "a", "details", "summary", "del", "ins", "span"} | {
     *("table", "thead", "tbody", "tr", "th", "td")

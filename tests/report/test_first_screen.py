@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -23,10 +22,9 @@ from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
 from evaltrack.report.text_diff import LINES, ROWS, document_diff
 from tests.comparisons import BASELINE, CANDIDATE, DEMOTED, FLIP, LOST, MRR, RECALL, SIGNATURE, comparison, quiet
-from tests.conftest import REPO
-from tests.files import check_rendering
+from tests.files import check_rendering, data
 
-CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
+CASES = data("report.json")
 
 PASSING = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.678, n=230, threshold=None, regressed=False)
 JUDGED = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"judge": "openai:m"}))

@@ -56,13 +56,12 @@ from tests.comparisons import (
     flat,
     quiet,
 )
-from tests.conftest import REPO
-from tests.files import check_rendering
+from tests.files import check_rendering, data
 from tests.report.test_run import result
 from tests.report.whole_pages import body, every_outcome, outcomes
 from tests.rows_file import rich_rows, written
 
-CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
+CASES = data("report.json")
 
 TAGS, ATTRIBUTES = set(CASES["tags"]), set(CASES["attributes"])
 """Of our own templates; besides them those that begin with ``aria-``."""

@@ -39,10 +39,10 @@ from evaltrack.tracking.rows import TableWriter, read_table, stored_rows
 from evaltrack.tracking.writer import TABLE_ROWS
 from tests.compared import flatten, measured
 from tests.conftest import REPO
-from tests.files import check_rendering
+from tests.files import check_rendering, data
 from tests.rows_file import rich_rows, written
 
-CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
+CASES = data("report.json")
 
 
 def row(position: int, text: str = "what?", **fields: object) -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from itertools import pairwise
@@ -12,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaltrack.report.text_diff import Piece, condensed, word_diff
-from tests.conftest import REPO
+from tests.files import data
 
-CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
+CASES = data("report.json")
 
 MEGABYTE = 1_000_000
 

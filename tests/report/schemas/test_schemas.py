@@ -15,11 +15,12 @@ from evaltrack.report.comparison_files import json_text
 from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas import made_schemas
 from tests.conftest import REPO, few_questions
+from tests.files import data
 from tests.judging import recordings
 from tests.report.test_run import rich
 from tests.report.whole_pages import every_change
 
-CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
+CASES = data("report.json")
 
 GOLDEN = REPO / "golden"
 SCHEMAS = made_schemas()
