@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from evaltrack.records import Failure, Question, Response, Row, Signature, Sourc
 from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report import run_text
 from evaltrack.report.comparison_files import SHOWN
-from evaltrack.report.escaping import plain
 from evaltrack.report.html.run_page import run_screen
 from evaltrack.report.run_json import (
     AT_ONCE,
@@ -33,7 +32,7 @@ from evaltrack.report.run_json import (
     run_json,
 )
 from evaltrack.report.run_text import NOTE_LIMIT, print_run, reasoning_page, run_note, verdict_lines
-from evaltrack.report.templates import say, sentences
+from evaltrack.report.templates import say
 from evaltrack.report.words import METRIC_TITLES, metric_title, number
 from evaltrack.tracking.rows import TableWriter, read_table, stored_rows
 from evaltrack.tracking.writer import TABLE_ROWS
@@ -131,25 +130,68 @@ def test_a_run_is_rendered_to_the_letter(render: Callable[[RunResult], str], nam
     check_rendering(name, render(rich()))
 
 
-def hints(metrics: dict[str, float], signature: Signature) -> list[str]:
-    return sentences("hints.txt", metrics=metrics, signature=signature)
-
-
-def test_hints_come_only_where_the_good_value_can_be_reached() -> None:
-    lexical, embedding = (
-        Signature(golden="g", golden_digest="0", k=5, target=target) for target in ("bm25:docs", "python:app:ask")
+def rows_of(count: int, kind: str = "") -> tuple[Row, ...]:
+    """Rows that failed in this way, or that did not pass."""
+    texts = [f"number {letter}?" for letter in "abcdefghijk"[:count]]
+    failures = [Failure(kind=kind, message=f"down {text}") if kind else None for text in texts]  # type: ignore[arg-type]
+    return tuple(
+        row(place, text, passed=None if kind else False, failure=failure)
+        for place, (text, failure) in enumerate(zip(texts, failures, strict=True))
     )
-    low = {"recall_at_k": 0.8, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "mrr": 0.71}
-    (hint,) = hints(low, embedding)
-    assert hint.startswith("Recall@5 is 0.8 or less. Possible causes: expected chunks are not indexed; query terms do")
-    assert hint.endswith("; the embedding model does not capture semantic similarity.")
-    assert "embedding" not in "".join(hints(low, lexical))
-    declined = "The target declined 50 % of the questions that have an answer"
-    declining = low | {"false_abstention_rate": 0.5}
-    assert hints(declining, lexical) == [
-        f"{declined}; the floor of bm25: may be too high for this corpus, try bm25:DIR?floor=0."
-    ]
-    assert hints(declining, embedding) == [f"{declined}."]
+
+
+def counting(fields: dict[str, Any] | None = None, **totals: int) -> RunResult:
+    return result(**{**(fields or {}), "totals": {**result().totals, **totals}})
+
+
+def low(target: str, **metrics: float) -> RunResult:
+    means = {"recall_at_k": 0.8, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "mrr": 0.71, **metrics}
+    signature = result().signature.model_copy(update={"target": target})
+    return result(metrics=means, counts=dict.fromkeys(means, 4), signature=signature)
+
+
+def passing(share: float, count: int) -> RunResult:
+    return result(metrics={"pass_rate": share}, counts={"pass_rate": count})
+
+
+JUDGE_FAILED = {"errors": rows_of(1, "judge_error")}
+DOMAINS = {f"d{place:02}": {"pass_rate": (1 - place / 100, 4)} for place in range(30)}
+VARIANTS: dict[str, RunResult] = {
+    "interrupted": result(status="KILLED"),
+    "nothing measured": result(metrics={}, counts={}, groups={}, serve_command=None),
+    "low recall of words": low("bm25:docs"),
+    "low recall of embeddings": low("python:app:ask"),
+    "half declined by words": low("bm25:docs", false_abstention_rate=0.5),
+    "half declined by embeddings": low("python:app:ask", false_abstention_rate=0.5),
+    "three of four passed": passing(0.75, 4),
+    "one of five passed": passing(0.2, 5),
+    "nobody judged yet": judged_by("openai:m"),
+    "judged": judged_by("openai:m", num_judged=4, judge_tokens=12345),
+    "judged in part": judged_by("openai:m", num_judged=4, cached_verdicts=3, judge_errors=1, judge_tokens=9),
+    "the judge failed on one": counting(JUDGE_FAILED, num_errors=1, judge_errors=1),
+    "the judge failed on all": counting(JUDGE_FAILED, num_errors=5, judge_errors=5),
+    "the target failed on one and the judge on the rest": counting(JUDGE_FAILED, num_errors=5, judge_errors=4),
+    "a group that measured something else": result(groups={"d": {"mrr": (0.5, 4)}, "e": {"recall_at_k": (1.0, 1)}}),
+    "a group that measured nothing": result(groups={"d": {"pass_rate": (0.5, 4)}, "e": {"num_tokens": (1.0, 1)}}),
+    "many domains": result(groups={**DOMAINS, "easy": {"pass_rate": (0.0, 1)}}),
+    "eleven did not pass": counting({"missed": rows_of(11)}, num_questions=11),
+    "eleven failed": counting({"errors": rows_of(11, "target_error")}, num_questions=11, num_errors=11),
+    "some of many errors": counting({"errors": rows_of(2, "target_error")}, num_questions=70, num_errors=70),
+    "too large for a table": counting({"missed": rows_of(SHOWN + 1)}, num_questions=TABLE_ROWS + 1),
+}
+
+
+def new_lines(render: Callable[[RunResult], str], made: RunResult) -> list[str]:
+    """The lines by which a rendering differs from that of a plain run."""
+    lines = unified_diff(render(result()).splitlines(), render(made).splitlines(), n=0, lineterm="")
+    return [line.rstrip() for line in lines if not line.startswith(("@@", "---", "+++"))]
+
+
+def test_what_runs_say_that_others_do_not_is_rendered_to_the_letter() -> None:
+    parts = [f"# plain\n\n{shown(result())}\n{run_note(result())}"]
+    for name, made in VARIANTS.items():
+        parts.append("\n".join([f"\n# {name}\n", *new_lines(shown, made), "", *new_lines(run_note, made), ""]))
+    check_rendering("run-variants.txt", "".join(parts))
 
 
 def test_every_metric_has_a_name_for_people() -> None:
@@ -160,21 +202,6 @@ def test_every_metric_has_a_name_for_people() -> None:
 @pytest.mark.parametrize(("value", "words"), CASES["numbers_are_short"])
 def test_numbers_are_short(value: float, words: str) -> None:
     assert number(value) == words
-
-
-# Who judged
-
-
-def test_that_nobody_judged_is_said_plainly() -> None:
-    words = "answers were not judged; add --judge openai to judge them with gpt-4o-mini "
-    words += "(needs OPENAI_API_KEY or OPENAI_BASE_URL)"
-    assert words in shown(result()).replace("\n", " ")
-    assert plain(words, 400).replace("\\:", ":") in run_note(result())
-
-
-@pytest.mark.parametrize(("totals", "words"), CASES["who_judged_and_how_much"])
-def test_who_judged_and_how_much(totals: dict[str, int], words: str) -> None:
-    assert say.judge(judged_by("openai:m", **totals)) == words
 
 
 def test_many_rows_are_printed_in_pieces_that_make_one_object() -> None:
@@ -382,28 +409,6 @@ def test_a_long_page_is_cut() -> None:
     assert f"\n## {many - 1}: " not in text
 
 
-# The run as a whole
-
-
-def test_a_run_that_was_stopped_says_so() -> None:
-    assert "**Interrupted: only the finished questions are shown.**" in run_note(result(status="KILLED"))
-
-
-@pytest.mark.parametrize(("groups", "note", "terminal"), CASES["groups_have_a_dash_where_nothing_was_measured"])
-def test_groups_have_a_dash_where_nothing_was_measured(
-    groups: dict[str, dict[str, tuple[float, int]]], note: str, terminal: str
-) -> None:
-    assert note in run_note(result(groups=groups))
-    assert terminal in " ".join(shown(result(groups=groups)).split())
-
-
-def test_without_metrics_or_groups_there_are_no_tables() -> None:
-    empty = result(metrics={}, counts={}, groups={}, serve_command=None)
-    assert "group" not in shown(empty) + run_note(empty)
-    assert "metric" not in shown(empty)
-    assert "view the run" not in shown(empty)
-
-
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_run_fits_a_screen(terminal: bool) -> None:
     failed = tuple(row(place, failure=Failure(kind="target_error", message=f"{place} " * 90)) for place in range(12))
@@ -427,29 +432,6 @@ def test_a_run_fits_a_screen(terminal: bool) -> None:
     assert "… and 1 more note; the report holds them all" in lines
 
 
-@pytest.mark.parametrize("kind", ["missed", "errors"])
-def test_long_lists_of_rows_are_cut(kind: str) -> None:
-    texts = [f"number {letter}?" for letter in "abcdefghijk"]
-    failed = [Failure(kind="target_error", message=text) if kind == "errors" else None for text in texts]
-    rows = tuple(row(place, text, failure=failed[place]) for place, text in enumerate(texts))
-    made = result(
-        **{kind: rows}, totals={**result().totals, "num_questions": 11, "num_errors": 11 if kind == "errors" else 0}
-    )
-    for text in (shown(made), run_note(made)):
-        assert [one in text for one in texts] == [True] * 10 + [False]
-        assert "has all" in text or "11 of 11 questions failed and are left out of the means. Reasons:" in text
-    assert "… the table `per_question.json` has all" in run_note(made)
-
-
-def test_errors_that_are_not_all_listed_are_said_to_be_the_first() -> None:
-    rows = tuple(row(place, "Why?", failure=Failure(kind="target_error", message="down")) for place in range(2))
-    many = result(errors=rows, totals={**result().totals, "num_questions": 70, "num_errors": 70})
-    assert "70 of 70 questions failed and are left out of the means. Reasons for the first 2:" in shown(many)
-    assert "**Reasons for the first 2**" in run_note(many)
-    both = result(errors=rows, totals={**result().totals, "num_errors": 2})
-    assert "the first 2" not in shown(both) + run_note(both)
-
-
 def test_a_result_tells_what_it_is() -> None:
     reads: list[int] = []
     made = result(read_table=lambda: reads.append(1) or [], totals={**result().totals, "num_errors": 1})
@@ -467,27 +449,6 @@ def test_why_nothing_was_measured(errors: int, by_judge: int, why: str) -> None:
     assert result(totals=totals).why_nothing == f"no question passed or failed: {why}"
 
 
-@pytest.mark.parametrize("render", [shown, run_note, run_screen])
-@pytest.mark.parametrize(
-    ("errors", "by_judge", "words"),
-    [
-        (1, 1, "the judge failed on 1 of 5 questions, left out of its means"),
-        (5, 5, "the judge failed on 5 of 5 questions, left out of its means"),
-        (
-            5,
-            4,
-            "1 of 5 questions failed and is left out of the means; the judge failed on 4 more, left out of its means",
-        ),
-    ],
-)
-def test_errors_of_a_judge_are_in_no_mean_of_the_judge(
-    render: Callable[[RunResult], str], errors: int, by_judge: int, words: str
-) -> None:
-    failed = (row(1, failure=Failure(kind="judge_error", message="no verdict")),)
-    made = result(errors=failed, totals={**result().totals, "num_errors": errors, "judge_errors": by_judge})
-    assert words in render(made).replace("\n", " ")
-
-
 @pytest.mark.parametrize(("gap", "points", "bands"), [(1, 10, "1 band"), (2, 25, "2 bands")])
 def test_a_penalty_says_what_it_is_for(gap: int, points: int, bands: str) -> None:
     row = StoredRow(id="a", scores={"reasoning_score": 49.0}, tier=1, coupling_gap=gap, penalty=points)
@@ -496,30 +457,6 @@ def test_a_penalty_says_what_it_is_for(gap: int, points: int, bands: str) -> Non
 
 
 # The description in MLflow
-
-
-def test_the_first_line_says_what_and_how_many_passed() -> None:
-    made = result(metrics={"pass_rate": 0.75}, counts={"pass_rate": 4})
-    assert run_note(made).splitlines()[0] == "### set: 3 of 4 questions passed (1 more could not be measured), k = 5"
-    whole = replace(made, counts={"pass_rate": 5}, metrics={"pass_rate": 0.2})
-    assert run_note(whole).splitlines()[0] == "### set: 1 of 5 questions passed, k = 5"
-    assert run_note(result()).splitlines()[0] == "### set: none of 5 questions could pass or fail, k = 5"
-
-
-def test_above_mlflows_limit_the_file_is_named_instead_of_the_table() -> None:
-    missed = tuple(row(place, passed=False, response=Response(sources=())) for place in range(SHOWN + 1))
-    large = result(totals={**result().totals, "num_questions": TABLE_ROWS + 1}, missed=missed)
-    assert "[All questions](#/experiments/0/runs/r/artifacts/per_question.parquet)" in run_note(large)
-    assert "… the file `per_question.parquet` has all" in run_note(large)
-    assert "per_question.json" not in run_note(large)
-
-
-def test_the_worst_domains_come_first_and_no_more_than_ten() -> None:
-    groups = {f"d{place}": {"pass_rate": (1 - place / 100, 4)} for place in range(30)}
-    note = run_note(result(groups={**groups, "easy": {"pass_rate": (0.0, 1)}}))
-    shown = re.findall(r"^\| (d\d+|easy) \|", note, re.MULTILINE)
-    assert shown == [*(f"d{place}" for place in range(29, 19, -1)), "easy"]
-    assert "The 10 worst of 30 domains; `summary.json` has all." in note
 
 
 def test_a_note_fits_into_a_tag_of_mlflow() -> None:
