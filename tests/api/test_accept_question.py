@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -122,8 +121,6 @@ def test_it_is_recorded_with_who_when_and_why(store_uri: str, run: RunResult, mo
 
 
 LENIENT: dict[str, Any] = {"min_coverage": 0.7, "max_drop": ["tier_0_share=off", "reasoning_score=off"]}
-OFF = ("--max-drop", "tier_0_share=off", "--max-drop", "reasoning_score=off")
-PART = ("--no-log", "--min-coverage", "0.7", *OFF)
 
 
 @pytest.fixture
@@ -135,7 +132,10 @@ def fell(stored: Stored, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> tup
 
 
 def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
-    store_uri: str, fell: tuple[RunResult, RunResult], monkeypatch: pytest.MonkeyPatch
+    store_uri: str,
+    fell: tuple[RunResult, RunResult],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Every rendering says who accepted it, and why."""
     before, after = fell
@@ -143,11 +143,16 @@ def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
     said = ["2 questions broke (allowed: 0); 0 were fixed"]
     assert (reasons(none)[:1], none.reruns.why_not) == (said, "recorded answers cannot be rerun")
     monkeypatch.setenv("LOGNAME", "ada")
-    day = accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri).at[:10]
+    assert cli("judge", "accept", after.run_id, "a") == 2
+    assert "to accept it write a justification: --why '...'" in capsys.readouterr().err
+    assert cli("judge", "accept", after.run_id, "a", "--why", "The pilot answered it.") == 0
+    assert capsys.readouterr().out == f"a of run {after.run_id} is accepted by ada: The pilot answered it.\n"
+    day = accepted_questions(connect(store_uri), after.run_id)["a"].at[:10]
     one = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
     assert one.verdict == "regression"
     assert reasons(one)[0] == "1 question broke (allowed: 0); 0 were fixed; 1 accepted"
-    accept_question(after.run_id, "b", tracking_uri=store_uri)
+    assert cli("judge", "accept", after.run_id, "b") == 0
+    assert capsys.readouterr().out == f"b of run {after.run_id} is accepted by ada\n"
     both = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
     assert (both.verdict, both.exit_code) == ("ok", 0)
     assert reasons(both)[0] == "no confirmed failures; not counted: 2 accepted"
@@ -175,24 +180,3 @@ def test_what_was_accepted_of_the_baseline_says_nothing_of_the_candidate(
     worse = reasoning_run(tmp_path / "worse", store_uri, {"a": 40, "b": 60, "c": 10}, "Worse.")
     again = compare_runs(worse.run_id, after.run_id, tracking_uri=store_uri)
     assert [(flip.id, flip.accepted, flip.counts) for flip in again.flips] == [("c", None, True)]
-
-
-def test_the_command_line(
-    store_uri: str,
-    fell: tuple[RunResult, RunResult],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """`judge accept`, and `compare`, which then exits 0; what is refused exits 2."""
-    before, after = fell
-    monkeypatch.setenv("LOGNAME", "ada")
-    assert cli("judge", "accept", after.run_id, "a") == 2
-    assert "to accept it write a justification: --why '...'" in capsys.readouterr().err
-    assert cli("judge", "accept", after.run_id, "a", "--why", "The pilot answered it.") == 0
-    assert cli("judge", "accept", after.run_id, "b") == 0
-    assert capsys.readouterr().out.splitlines() == [
-        f"a of run {after.run_id} is accepted by ada: The pilot answered it.",
-        f"b of run {after.run_id} is accepted by ada",
-    ]
-    assert cli("compare", after.run_id, "--baseline-run", before.run_id, *PART, "--output", "json") == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] == "ok"

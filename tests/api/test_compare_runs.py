@@ -1,143 +1,200 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import mlflow
-import pyarrow.parquet as pq
 import pytest
 
-from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
-from evaltrack.errors import TrackingError, UsageError
-from evaltrack.report.comparison_text import comparison_text
+from evaltrack import Comparison, RunResult, compare_runs, report_html, run_eval, set_baseline
+from evaltrack.api.compare_runs import compare_sets
+from evaltrack.api.run_several import run_sets
+from evaltrack.cli import _run
+from evaltrack.compare.comparison import ComparedSet, SetComparisons
+from evaltrack.errors import UsageError
 from evaltrack.report.comparison_words import reasons
-from evaltrack.tracking.tags import ROWS_TAG
-from tests.files import put
-from tests.judging import cli, store_in
+from evaltrack.report.sets import sets_markdown
+from tests.files import data, put
+from tests.judging import store_in
+from tests.stores import copy_store
+
+NAMES = ("one", "two", "three")
 
 
-def golden(folder: Path) -> Path:
-    return put(folder / "four.jsonl", [{"id": n, "question": f"q {n}", "expected_chunks": [f"c{n}"]} for n in range(4)])
+def write(folder: Path, name: str) -> Path:
+    return put(
+        folder / f"{name}.jsonl",
+        [{"id": n, "question": f"{name} {n}", "expected_chunks": [f"{name}{n}"]} for n in range(3)],
+    )
 
 
-def evaluated(folder: Path, uri: str, k: int = 5, **lost: object) -> RunResult:
-    """A run in which question 0 is answered by what `lost` says instead: sources, or nothing of them."""
+def evaluated(path: Path, *wrong: str, **settings: Any) -> RunResult:
+    def target(question: str) -> list[str]:
+        if "down" in wrong:
+            raise ValueError("down")
+        return ["x"] if question in wrong else [question.replace(" ", "")]
 
-    def target(question: str, k: int) -> Response:
-        number = question.removeprefix("q ")
-        if lost and number == "0":
-            return Response.model_validate({"answer": "x", **lost})
-        return Response(answer="x", sources=(Source(chunk_id=f"c{number}"),))
-
-    return run_eval(golden(folder), k=k, target=target, traces="off", tracking_uri=uri)
-
-
-Kept = tuple[str, dict[str, RunResult]]
+    return run_eval(path, target=target, traces="off", **settings)
 
 
 @pytest.fixture(scope="module")
-def kept(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
-    folder = tmp_path_factory.mktemp("kept")
-    made: dict[str, Any] = {"good": {}, "lost": {"sources": None}, "bad": {"sources": [{"chunk_id": "other"}]}}
+def stored(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two runs of each golden set, of which the first is the baseline."""
+    folder = tmp_path_factory.mktemp("stored")
     with store_in(folder, empty_database) as uri:
-        yield uri, {name: evaluated(folder, uri, **each) for name, each in {**made, "of k 3": {"k": 3}}.items()}
+        for path in (write(folder, name) for name in NAMES):
+            set_baseline(evaluated(path, tracking_uri=uri).run_id, tracking_uri=uri)
+            evaluated(path, tracking_uri=uri)
+    return folder
 
 
-def compared(store_uri: str, good: RunResult, bad: RunResult, **options: object) -> Comparison:
-    made: Comparison = compare_runs(bad.run_id, good.run_id, tracking_uri=store_uri, **options)  # type: ignore[arg-type]
-    return made
+@pytest.fixture
+def paths(stored: Path, store_uri: str) -> list[Path]:
+    copy_store(stored, Path.cwd())
+    return [stored / f"{name}.jsonl" for name in NAMES]
 
 
-def test_what_is_not_measured_any_more_is_lost(kept: Kept) -> None:
-    uri, runs = kept
-    made = compared(uri, runs["good"], runs["lost"])
-    assert (made.verdict, [change.now for change in made.by_fate["lost"]]) == ("unknown", ["not measured"])
-    assert "0 (four) was lost: the target no longer reports sources" in comparison_text(made)
+def verdicts(made: SetComparisons) -> list[str]:
+    return [each.verdict for each in made.sets]
 
 
-def test_recorded_files_of_the_same_name_are_told_apart(store_uri: str, tmp_path: Path) -> None:
-    answers, verdicts = tmp_path / "answers.jsonl", tmp_path / "verdicts.jsonl"
+def compared_alone(path: Path) -> Comparison:
+    return compare_runs(golden=path, log=False, max_reruns=0)
 
-    def judged(answer: str, score: float) -> RunResult:
-        lines = [{"id": n, "answer": answer, "sources": [{"chunk_id": f"c{n}"}]} for n in range(4)]
-        opinions = [{"id": n, "overall_score": score, "judge": "us"} for n in range(4)]
-        for path, content in ((answers, lines), (verdicts, opinions)):
-            put(path, content)
-        names = {"target": f"recorded:{answers}", "judge": f"recorded:{verdicts}"}
-        return run_eval(golden(tmp_path), **names, traces="off", tracking_uri=store_uri)  # type: ignore[arg-type]
 
-    first, again, other, worse = judged("x", 0.9), judged("x", 0.9), judged("y", 0.9), judged("y", 0.8)
-    pairs = ((first, again), (first, other), (other, worse))
-    names = [[each.name for each in compared(store_uri, *pair).differences] for pair in pairs]
-    assert names == [[], ["recorded responses"], ["recorded verdicts"]]
-    assert "What differs: different recorded responses" in comparison_text(compared(store_uri, first, other))
+def test_each_set_is_compared_with_its_own_baseline(paths: list[Path]) -> None:
+    made = compare_sets([paths[0], "two"])
+    assert (made.verdict, made.exit_code, verdicts(made)) == ("ok", 0, ["ok", "ok"])
+    for each in made.sets:
+        assert each.comparison is not None
+        assert each.comparison.candidate.signature.golden == each.golden
+        assert mlflow.get_run(str(each.comparison.candidate.run_id)).data.tags["evaltrack.compare.verdict"] == "ok"
+
+
+def test_sets_that_were_evaluated_together_are_compared_by_name(paths: list[Path]) -> None:
+    together = run_sets(paths[:2], target=lambda question: ["x"], traces="off")
+    assert verdicts(compare_sets(paths[:2], log=False, max_reruns=0)) == ["regression", "regression"]
+    with pytest.raises(UsageError, match=r"3 golden sets have runs newer than their baselines \(.*\); name one"):
+        compare_runs()
+    for choose in (report_html, set_baseline):
+        with pytest.raises(UsageError, match=f"of several golden sets .parent run {together.run_id}.; name a set"):
+            choose()
+    newest = [each.candidate.run_id for each in map(compared_alone, paths[:2])]
+    assert [set_baseline(name).run_id for name in (str(paths[0]), "two")] == newest
+    with pytest.raises(UsageError, match="no finished run of golden set `never` to promote"):
+        set_baseline("never.jsonl")
+    with pytest.raises(UsageError, match="there is no MLflow run `never`"):
+        set_baseline("never")
+
+
+def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 beats 3, and 3 beats 0; every set is compared all the same, and the reasons stand below the table."""
+    evaluated(paths[2], "down")
+    unknown = compare_sets(paths, log=False)
+    assert (unknown.exit_code, verdicts(unknown)) == (3, ["ok", "ok", "unknown"])
+    assert " failed; run it again" in unknown.sets[2].problem
+    evaluated(paths[0], "one 1")
+    assert sets_markdown(compare_sets(paths, log=False)).startswith("### evaltrack: Regression in 1 of 3 golden sets\n")
+    assert _run(["compare", *map(str, paths), "--output", "table", "--no-log", "--github"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("::error") for line in lines)
+    assert " ".join(lines[0].split()) == "golden set verdict common broke fixed lost Recall@5 MRR run"
+    assert lines[1].split()[:6] == ["one", "Regression", "3", "1", "0", "0"]
+    assert "0.667 (−0.333)" in lines[1]
+    assert lines[2].split()[:4] == ["two", "No", "regression", "3"]
+    assert lines[3].split()[:4] == ["three", "Unknown", "–", "–"]
+    assert any(line.startswith("one: 1 question broke") for line in lines)
+    assert any(line.startswith("three: the newest run ") and " failed; " in line for line in lines)
+
+
+def test_files_hold_all_sets(paths: list[Path], tmp_path: Path) -> None:
+    evaluated(paths[0], "one 1")
+    evaluated(paths[2], "down")
+    files = [tmp_path / f"all.{form}" for form in ("html", "md", "xml", "json", "txt")]
+    assert _run(["compare", *map(str, paths), "--no-log", *(part for file in files for part in ("-o", str(file)))]) == 1
+    html, *texts = (file.read_text() for file in files)
+    assert all("one" in text and "two" in text and "three" in text for text in (html, *texts))
+    assert "broke" in texts[0]
+    assert ET.fromstring(texts[1]).get("errors") == "1"
+    for page, question in re.findall(r'href="(all/[^"#]+)#q-([^"]+)"', html):
+        assert f'"id":"{question}"' in (tmp_path / page).read_text()
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["one.html", "two.html"]
+
+
+def test_markdown_is_inert() -> None:
+    page = sets_markdown(SetComparisons((ComparedSet("a|b<img>", problem="run `x` <script> is gone\n# title"),)))
+    assert page.startswith("### evaltrack: Unknown in 1 golden set\n")
+    assert not any(text in page for text in ("<img>", "<script>", "\n#"))
+    assert all(line.count("|") - line.count("\\|") == 8 for line in page.splitlines() if line.startswith("|"))
+
+
+def test_a_run_of_a_part_is_named(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    evaluated(paths[1], sample=2)
+    assert _run(["compare", *map(str, paths[:2]), "--output", "table", "--allow-partial"]) == 0
+    printed = capsys.readouterr().out
+    assert "2 of 3" in printed
+    assert "two: No regression in a selection of 2 of 3 questions" in printed
+    assert "one: No" not in printed
+
+
+def test_a_rule_for_a_domain_is_of_the_sets_that_have_it(paths: list[Path]) -> None:
+    evaluated(paths[0], "one 0")
+    made = compare_sets(paths, log=False, max_drop=["two:mrr=1%", "mrr=off", "recall_at_k=off"], allow_flips=1)
+    assert verdicts(made) == ["unknown", "ok", "unknown"] or verdicts(made) == ["ok", "ok", "ok"]
+    rules = [each.comparison.gate.domain_drops for each in made.sets if each.comparison and each.comparison.gate]
+    assert [list(each) for each in rules] == [[], ["two"], []]
+    with pytest.raises(UsageError, match="no golden set has a question of domain `tow`"):
+        compare_sets(paths, max_drop=["tow:mrr=1%"])
+
+
+def test_a_set_without_a_baseline_or_a_run_is_unknown(paths: list[Path], tmp_path: Path) -> None:
+    evaluated(bare := write(tmp_path, "bare"))
+    made = compare_sets([bare, paths[0], "never"], log=False)
+    assert (made.exit_code, verdicts(made)) == (3, ["unknown", "ok", "unknown"])
+    assert made.sets[0].problem.startswith("golden set `bare` has no baseline in this experiment")
+    assert made.sets[2].problem.startswith("there is no finished run of golden set `never` in experiment `Default`")
+    with pytest.raises(UsageError, match="golden set `bare` has no baseline"):
+        compare_sets([bare])
+
+
+@pytest.mark.parametrize(("words", "message"), data("api.json")["options_of_one_comparison_are_refused"])
+def test_options_of_one_comparison_are_refused(
+    store_uri: str, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    assert _run(["compare", "one.jsonl", "two.jsonl", *words]) == 2
+    assert message in capsys.readouterr().err
+    with pytest.raises(UsageError, match="no golden set was named"):
+        compare_sets([])
 
 
 def test_the_newest_run_is_of_the_experiment_that_is_chosen(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong = {"sources": [{"chunk_id": "other"}]}
-    first, second = (evaluated(tmp_path, store_uri) for _ in range(2))
+    path = write(tmp_path, "one")
+    first, second = evaluated(path), evaluated(path)
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "pull request")
-    broken = evaluated(tmp_path, store_uri, **wrong)
-    by_variable = compare_runs(baseline=first.run_id, tracking_uri=store_uri, max_reruns=0)
+    broken = evaluated(path, "one 0")
+    by_variable = compare_runs(baseline=first.run_id, max_reruns=0)
     monkeypatch.delenv("MLFLOW_EXPERIMENT_NAME")
-    by_name = compare_runs(baseline=first.run_id, tracking_uri=store_uri, experiment="pull request", max_reruns=0)
-    by_baseline = compare_runs(baseline=first.run_id, tracking_uri=store_uri, max_reruns=0)
+    by_name = compare_runs(baseline=first.run_id, experiment="pull request", max_reruns=0)
+    by_baseline = compare_runs(baseline=first.run_id, max_reruns=0)
     candidates = [made.candidate.run_id for made in (by_variable, by_name, by_baseline)]
     assert candidates == [broken.run_id, broken.run_id, second.run_id]
     assert (by_name.verdict, by_baseline.verdict) == ("regression", "ok")
-    with pytest.raises(UsageError, match="no finished run of golden set `four`"):
-        compare_runs(baseline=broken.run_id, tracking_uri=store_uri)
     mlflow.MlflowClient(store_uri).create_experiment("empty")
-    with pytest.raises(UsageError, match="no finished run of golden set `four` in experiment `empty`"):
-        compare_runs(baseline=first.run_id, tracking_uri=store_uri, experiment="empty")
+    with pytest.raises(UsageError, match="no finished run of golden set `one` in experiment `empty`"):
+        compare_runs(baseline=first.run_id, experiment="empty")
 
 
-def test_a_gate_without_a_rule_is_no_pass(kept: Kept) -> None:
-    store_uri, runs = kept
-    good, other = runs["good"], runs["of k 3"]
-    made = compared(store_uri, good, other, ignore=["k"])
+def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> None:
+    good, other = (evaluated(write(tmp_path, "one"), k=k) for k in (5, 3))
+    made = compare_runs(other.run_id, good.run_id, ignore=["k"])
     assert made.verdict == "unknown"
     assert reasons(made) == ["no rule could be applied: their metrics were not measured on both sides"]
     tags = mlflow.MlflowClient(store_uri).get_run(other.run_id).data.tags
     assert tags["evaltrack.compare.verdict"] == "unknown"
-    assert json.loads(tags["evaltrack.compare.result"]) == {
-        "baseline": good.run_id,
-        "broke": None,
-        "fixed": None,
-        "change": None,
-        "cause": "",
-    }
-
-
-def test_the_newest_run_of_the_set_that_is_named(
-    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, number in (("first", 2), ("second", 2), ("the newest is its baseline", 1)):
-        golden = tmp_path / f"{name}.jsonl"
-        golden.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
-        runs = [
-            run_eval(golden, target=lambda q, k: ["a"], tracking_uri=store_uri, traces="off") for _ in range(number)
-        ]
-        assert cli("baseline", "set", runs[0].run_id) == 0
-    capsys.readouterr()
-    assert cli("compare", "--no-log") == 2
-    refused = capsys.readouterr().err
-    assert "2 golden sets have runs newer than their baselines (first, second); name one: evaltrack compare" in refused
-    for name in ("first", "second"):
-        assert cli("compare", str(tmp_path / f"{name}.jsonl"), "--no-log", "--output", "table") == 0
-        assert f"{name}, 1 question in both runs" in capsys.readouterr().out
-
-
-def test_a_table_that_lacks_rows_is_damaged(store_uri: str, tmp_path: Path) -> None:
-    good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=[{"chunk_id": "other"}])
-    client = mlflow.MlflowClient(store_uri)
-    path = Path(client.download_artifacts(bad.run_id, "per_question.parquet", str(tmp_path)))
-    pq.write_table(pq.read_table(path).slice(1), path)
-    client.log_artifact(bad.run_id, str(path))
-    client.delete_tag(bad.run_id, ROWS_TAG)  # as in a run of before
-    with pytest.raises(TrackingError, match=r"per_question.parquet of run .* is damaged, .*: it holds 3 rows, and the"):
-        compared(store_uri, good, bad)
+    result = {"baseline": good.run_id, "broke": None, "fixed": None, "change": None, "cause": ""}
+    assert json.loads(tags["evaltrack.compare.result"]) == result

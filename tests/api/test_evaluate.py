@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import mlflow
 import pytest
 
 from evaltrack import Question, Response, Source, run_eval
-from evaltrack.errors import GoldenError, UsageError
+from evaltrack.errors import UsageError
 from tests.conftest import REPO
 from tests.files import put
 
@@ -105,28 +104,6 @@ def test_a_run_in_which_nothing_was_measured_is_failed(store_uri: str, tmp_path:
     assert result.metrics == {}
     assert run.data.metrics["num_errors"] == 3
     assert len(result.rows) == 3
-
-
-def test_a_golden_set_that_changes_under_way_ends_the_run_as_failed(store_uri: str, tmp_path: Path) -> None:
-    path = golden(tmp_path, [{"id": i, "question": f"number {i}?", "expected_chunks": ["a"]} for i in range(2000)])
-
-    def edits(question: str) -> list[str]:
-        if question == "number 0?":
-            path.write_text(path.read_text().replace("number 1999?", "number zero?"))
-        return ["a"]
-
-    with pytest.raises(GoldenError, match="changed while it was read"):
-        run_eval(path, target=edits, tracking_uri=store_uri, concurrency=1)
-
-    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
-    assert run.info.status == "FAILED"
-
-
-def test_it_runs_inside_a_running_event_loop(store_uri: str, tmp_path: Path) -> None:
-    async def notebook() -> str:
-        return run_eval(golden(tmp_path), target=answers, tracking_uri=store_uri).status
-
-    assert asyncio.run(notebook()) == "FINISHED"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import RunResult, compare_runs, report_html, resume_run, run_eval
+from evaltrack import RunResult, compare_runs, report_html, run_eval
 from evaltrack.api.judges import accept_question
 from evaltrack.api.report_html import WORST, stored_result, write_reports
 from evaltrack.api.run_several import run_sets
@@ -17,8 +17,6 @@ from evaltrack.cli import _run
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.evaluation.result import RunResult as Result
 from evaltrack.evaluation.result import SetResults
-from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.run_json import run_json
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.parents import KIND_TAG
 from evaltrack.tracking.store import connect
@@ -30,15 +28,6 @@ from tests.judging import cli, store_in
 from tests.report.test_html import ATTRIBUTES, TAGS, Page, assert_inert
 from tests.small_targets import broken, good, worse
 from tests.stores import copy_store
-
-MINE = """
-import os
-
-def ask(question, k):
-    if os.path.exists("broken") and "2" in question:
-        raise ValueError("down")
-    return ["a"]
-"""
 
 
 def artifact(uri: str, run_id: str, name: str) -> str:
@@ -158,31 +147,6 @@ def test_links_lead_to_traces_that_are_there(
         assert page.data["traces"][0].startswith("http")
 
 
-def test_a_resumed_run_has_the_page_of_its_end(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "reported.py").write_text(MINE)
-    asked = [{"id": str(n), "question": f"number {n}?", "expected_chunks": ["a"]} for n in range(3)]
-    path = golden(tmp_path, asked)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    Path("broken").touch()
-    options: dict[str, Any] = {"target": "python:reported:ask", "tracking_uri": store_uri, "traces": "failed"}
-    made = run_eval(path, **options)
-    before = logged(store_uri, made.run_id)
-    assert [each["group"] for each in before.questions] == ["error", "pass", "pass"]
-    assert "trace" in before.questions[0]["sides"][0]
-    Path("broken").unlink()
-    resume_run(made.run_id, retry_errors=True, tracking_uri=store_uri)
-
-    page = logged(store_uri, made.run_id)
-
-    assert [each["group"] for each in page.questions] == ["pass"] * 3
-    assert not any("trace" in each["sides"][0] for each in page.questions)
-    assert page.words.startswith("3 of 3 questions passed")
-    assert "this one last" not in page.words
-    again = written(made.run_id, tracking_uri=store_uri)
-    assert (again.words, again.data) == (page.words, page.data)
-
-
 def test_compare_logs_the_page_that_is_written_later(store_uri: str, runs: Kept) -> None:
     first, second = runs.first, runs.second
     made = compare_runs(second.run_id, first.run_id, tracking_uri=store_uri)
@@ -203,22 +167,6 @@ def test_compare_logs_the_page_that_is_written_later(store_uri: str, runs: Kept)
 def _traces(uri: str, run: RunResult) -> list[Any]:
     mlflow.set_tracking_uri(uri)
     return list(mlflow.search_traces(locations=[run.experiment_id], run_id=run.run_id, return_type="list"))
-
-
-def test_a_saved_baseline_is_compared_too(kept: Kept, tmp_path: Path) -> None:
-    first, second, store_uri = kept.first, kept.second, kept.uri
-    path = tmp_path / "baseline <b>.json"
-    path.write_text("".join(run_json(first)), encoding="utf-8")
-    before = kept.client.get_run(second.run_id).to_dictionary()
-    page = Page(comparison_html(compare_runs(second.run_id, baseline_file=path, log=False, tracking_uri=store_uri)))
-    assert kept.client.get_run(second.run_id).to_dictionary() == before
-    assert page.words.startswith("Regression: small")
-    assert "second against baseline <b>.json" in page.words
-    assert second.link in page.links
-    assert ["trace" in side for side in page.questions[0]["sides"]] == [False, True]
-    assert page.data["traces"][0] is None
-    with pytest.raises(UsageError, match="name a baseline run or a baseline file, not both"):
-        compare_runs(second.run_id, first.run_id, baseline_file=path, tracking_uri=store_uri)
 
 
 def test_what_people_accepted_stands_in_both_pages(store_uri: str, runs: Kept) -> None:

@@ -16,12 +16,10 @@ import pytest
 from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.api.report_html import report_html
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.engine import compare
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
-from tests.compared import found, question, rows_of, side
 from tests.conftest import few_questions
 from tests.mlflow_server import served_store
 
@@ -170,36 +168,3 @@ def pages_server(tmp_path_factory: pytest.TempPathFactory, empty_database: Path)
 def site(tmp_path_factory: pytest.TempPathFactory, pages_server: PagesServer) -> Handbook:
     """The handbook on that server; the questions that failed have traces."""
     return apart(lambda: _evaluated(tmp_path_factory.mktemp("site"), pages_server.address, "failed"))
-
-
-LARGE = (1_000, pytest.param(10_000, marks=pytest.mark.long))
-"""Questions of a large report: either many times what is drawn of the list; the larger shows sizes and times too."""
-
-
-@dataclass(frozen=True)
-class Large:
-    """The page of a comparison of very many questions, of which one in twenty went from pass to fail."""
-
-    path: Path
-    questions: int
-
-    @property
-    def flips(self) -> int:
-        return self.questions // 20
-
-
-@pytest.fixture(scope="session", params=LARGE)
-def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Large:
-    """A large report as a file."""
-    page = Large(tmp_path_factory.mktemp("large") / "large.html", request.param)
-    asked = [
-        question(f"q{number}", domain=f"domain {number % 12}", difficulty=("easy", "medium", "hard")[number % 3])
-        for number in range(page.questions)
-    ]
-    answer = "What the handbook says of it, at some length. " * 13
-    whole = {each.id: found(f"{each.id}!", "a", "b", "c", "d", answer=answer) for each in asked}
-    broken = {each.id: found("new", "a", "b", "c", "d", answer=answer) for each in asked[::20]}
-    made = compare(side(rows_of(asked, whole)), side(rows_of(asked, whole | broken)))
-    assert len(made.flips) == page.flips
-    page.path.write_text(comparison_html(made), encoding="utf-8")
-    return page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,13 +11,34 @@ from urllib.parse import quote, unquote
 
 import pytest
 
+from evaltrack.api.report_html import write_reports
+from evaltrack.api.run_several import run_sets
 from evaltrack.compare.differences import by_key
+from evaltrack.compare.engine import compare
 from evaltrack.report.html.comparison_page import comparison_html
+from tests.api.test_run_several import write
+from tests.compared import found as answered
+from tests.compared import question, rows_of, side
 from tests.hard_comparisons import HARD
 
-from .conftest import Files, Open
+from .conftest import Files, Open, own_places
 from .handbook import ASKED, FAILED, FLIPPED, GONE, LOWER, MENDED, PUSHED
-from .pages import SCROLLING, SMALL, audit, audits, chosen, data_of, hash_of, listed, sideways, until, watch, widths
+from .pages import (
+    LOOKS,
+    SCROLLING,
+    SMALL,
+    apart,
+    audit,
+    audits,
+    chosen,
+    data_of,
+    hash_of,
+    listed,
+    sideways,
+    until,
+    watch,
+    widths,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -348,6 +370,48 @@ def test_on_a_phone_a_question_is_a_screen_of_its_own(files: Files, tab: Open, n
     assert not page.locator("#detail").is_visible()
 
 
+@pytest.mark.parametrize("number", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_very_many_questions_stay_light_and_each_is_reached(tmp_path: Path, tab: Open, number: int) -> None:
+    asked = [
+        question(f"q{place}", domain=f"domain {place % 12}", difficulty=("easy", "medium", "hard")[place % 3])
+        for place in range(number)
+    ]
+    answer = "What the handbook says of it, at some length. " * 13
+    whole = {each.id: answered(f"{each.id}!", "a", "b", "c", "d", answer=answer) for each in asked}
+    broken = {each.id: answered("new", "a", "b", "c", "d", answer=answer) for each in asked[::20]}
+    made = compare(side(rows_of(asked, whole)), side(rows_of(asked, whole | broken)))
+    path, last = tmp_path / "large.html", f"q{number - 1}"
+    path.write_text(comparison_html(made), encoding="utf-8")
+    assert path.stat().st_size < number * 1_500
+    page = tab()
+    seen = watch(page)
+    page.goto(path.as_uri())
+    page.locator("#detail h2").wait_for()
+    assert page.locator("#found").inner_text() == f"{number // 20} of {number:,} questions"
+    assert chosen(page) == "q0"
+    assert page.evaluate("document.querySelectorAll('*').length") < 3000
+
+    page.goto(f"{path.as_uri()}#?group=all")
+    assert page.locator(".row").count() == 100
+    page.locator("#later").click()
+    assert chosen(page) == listed(page)[0]
+    page.keyboard.press("k")
+    assert chosen(page) == listed(page)[-1]
+    page.locator("#search").fill(last)
+    found(page, f"1 of {number:,}")
+    assert listed(page) == [last]
+    page.goto(f"{path.as_uri()}#?group=all&domain=domain+7&difficulty=medium")
+    wanted = sum(place % 12 == 7 and place % 3 == 1 for place in range(number))
+    assert page.locator("#found").inner_text() == f"{wanted} of {number:,} questions"
+    page.goto(f"{path.as_uri()}#q-{last}")
+    page.locator("#detail", has_text=f"#{last}").wait_for()
+    assert page.locator("#list [aria-current]").is_visible()
+    assert not page.locator("#later").is_enabled()
+    page.keyboard.press("j")
+    assert chosen(page) == last
+    assert seen.problems == []
+
+
 # Reading it: sources, paper, no script, enlarged, narrow
 
 
@@ -464,3 +528,40 @@ def test_a_table_that_does_not_fit_becomes_cards(files: Files, tab: Open) -> Non
     page.set_viewport_size({"width": 1400, "height": 900})
     until(page, "document.querySelectorAll('.metrics')[0].classList.contains('is-stacked') === false")
     assert row.locator("td").first.evaluate(before) == "none"
+
+
+# Several golden sets
+
+
+@pytest.fixture(scope="module")
+def overview(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
+    """The page of two sets, each with questions that failed."""
+    folder = tmp_path_factory.mktemp("sets")
+    shutil.copy(empty_database, folder / "mlflow.db")
+    uri = f"sqlite:///{folder}/mlflow.db"
+
+    def make() -> Path:
+        with own_places(folder):
+            paths = [write(folder, name, questions=4) for name in ("one", "two")]
+            made = run_sets(paths, target=lambda question: ["one1"], judge="none", traces="off", tracking_uri=uri)
+            return write_reports([made.run_id], folder / "all.html", tracking_uri=uri)[0]
+
+    return apart(make)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_everybody_can_read_the_page_of_several_sets(overview: Path, tab: Open, look: str) -> None:
+    page = tab(look)
+    seen = watch(page)
+    page.goto(overview.as_uri())
+    assert audit(page) == []
+    assert sideways(page) <= 0
+    page.get_by_role("region", name="Worst questions of two").get_by_role("link", name="2").click()
+    page.locator("#detail h2", has_text="two 2").wait_for()
+    if look == "phone":
+        page.locator("#to-list").click()
+    page.get_by_role("link", name="All runs").click()
+    page.get_by_role("link", name="one", exact=True).click()
+    page.locator("h1", has_text="1 of 4 questions passed").wait_for()
+    assert all(url.startswith("file:") for url in seen.requests)
+    assert seen.problems == []

@@ -5,10 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
-import os
-import signal
 import sys
-import time
 from pathlib import Path
 
 import click
@@ -23,11 +20,8 @@ from tests import judging
 from tests.api.test_evaluate import golden
 from tests.conftest import evaltrack, few_questions
 from tests.files import data
-from tests.warm import WarmProcess
 
 GOOD = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
-MANY = 300
-"""Questions, of which a run is stopped after some 25."""
 FILES = {
     "good.jsonl": GOOD,
     "two.jsonl": GOOD + '{"id": 2, "question": "b?", "expected_chunks": []}\n',
@@ -37,8 +31,6 @@ FILES = {
     "verdicts": '{"id": "other", "accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 1,'
     ' "reasoning": "So."}',
     "loud.py": "print('loaded')\ndef ask(question):\n    print('asked')\n    return ['a']\n",
-    "slow.py": "import time\ndef ask(question): time.sleep(0.05); open('asked', 'a').write('1 '); return ['a']\n",
-    "many.jsonl": "".join(f'{{"id": {i}, "question": "q {i}", "expected_chunks": ["a"]}}\n' for i in range(MANY)),
 }
 
 
@@ -93,31 +85,6 @@ def test_a_server_prints_no_links_with_its_password(server: str, tmp_path: Path)
     ended = evaltrack("run", few, "--output", "json", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": uri})
     assert json.loads(ended.stdout)["status"] == "FINISHED"
     assert "hush" not in ended.stdout + ended.stderr
-
-
-@pytest.mark.parametrize(
-    ("number", "gap"),
-    [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGUSR1, None), (signal.SIGINT, 0.1), (signal.SIGINT, 0.7)],
-)
-def test_a_signal_ends_the_run_as_killed(
-    store_uri: str, folder: Path, number: signal.Signals, gap: float | None
-) -> None:
-    """Exit code 130, the finished questions in the run; a second one after `gap` seconds changes nothing."""
-    command = ("-m", "evaltrack", "run", "many.jsonl", "-t", "python:slow:ask", "--concurrency", "2")
-    asked, deadline = folder / "asked", time.monotonic() + 60
-    with WarmProcess(command, folder, {**os.environ, "MLFLOW_TRACKING_URI": store_uri}) as process:
-        while (not asked.exists() or asked.stat().st_size < 50) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        process.send_signal(number)
-        if gap is not None:
-            time.sleep(gap)
-            process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
-    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
-    assert (process.returncode, run.info.status) == (130, "KILLED")
-    assert 0 < run.data.metrics["num_questions"] < MANY
-    assert "to resume: evaltrack resume" in errors
-    assert "Traceback" not in errors
 
 
 def test_version_and_help_answer(tmp_path: Path) -> None:

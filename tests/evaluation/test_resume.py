@@ -234,6 +234,8 @@ def check_whole(project: Project, run_id: str, metrics: dict[str, float]) -> Non
     assert [row["id"] for row in project.rows(run_id)] == ids
     assert sorted(project.traced(run_id), key=int) == ids
     assert project.journals() == []
+    report = Path(project.client.download_artifacts(run_id, "report.html")).read_text()
+    assert ("broken" in report, f"of {QUESTIONS} questions passed" in report) == (False, True)
 
 
 @pytest.mark.parametrize("way", ["resume RUN", "resume RUN by its tag", "run --resume RUN", "API auto"])
@@ -552,14 +554,20 @@ def test_a_run_of_two_states_of_the_pages_holds_both(fresh: Project, cli: CLI) -
     assert fresh.run().data.tags["evaltrack.corpus"] == now
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("sign", "again"),
+    [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGUSR1, None), (signal.SIGINT, 0.1), (signal.SIGINT, 0.7)],
+)
 def test_a_stop_finishes_what_is_in_flight_and_its_results_give_way(
-    fresh: Project, cli: CLI, reference: dict[str, float], sign: signal.Signals
+    fresh: Project, cli: CLI, reference: dict[str, float], sign: signal.Signals, again: float | None
 ) -> None:
-    """Rows in flight are finished and logged, the run is KILLED, exit code 130, and a hint; resuming replaces them."""
-    with fresh.started("run", *BASE, takes=0.2) as process:
+    """Rows in flight are logged, also where the signal comes again so soon; the hint says how to resume."""
+    with fresh.started("run", *BASE, takes=0.2 if again is None else 1) as process:
         fresh.wait_for(8, process)
         process.send_signal(sign)
+        if again is not None:
+            time.sleep(again)
+            process.send_signal(sign)
         out, err = process.communicate(timeout=60)
     run_id, asked = fresh.run().info.run_id, fresh.asked
     assert (process.returncode, out, fresh.run().info.status) == (130, "", "KILLED")

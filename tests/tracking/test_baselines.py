@@ -11,14 +11,15 @@ from typing import Any
 import mlflow
 import pytest
 
+import evaltrack
 from evaltrack import RunResult, compare_runs, run_eval
-from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.tracking.baselines import baseline_history, clear_baseline, get_baseline, list_baselines, set_baseline
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
-from tests.api.test_evaluate import golden
+from tests.api.test_evaluate import QUESTIONS, golden
 from tests.in_process import called
-from tests.judging import store_in
+from tests.judging import scored_reply, serving, store_in
 from tests.small_targets import broken, good, worse
 from tests.stores import copy_store
 
@@ -128,7 +129,9 @@ def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs
 
     compare_runs(run_id, baseline, tracking_uri=store_uri)
     described = client.get_run(run_id).data.tags["mlflow.note.content"]
-    assert described.startswith("**Regression: 1 question broke, 0 were fixed. Pass rate 100.0 % → 66.7 %.** against ")
+    assert described.startswith(
+        "**Regression: 1 question broke, 0 were fixed. Pass rate 100.0 % → 66.7 %.** compared with "
+    )
     assert "- 1 question broke" in described
     assert f"[Comparison](#/experiments/0/runs/{run_id}/artifacts/comparison.html)" in described
     assert "Side by side" not in described, "without traces MLflow's own view shows nothing"
@@ -137,9 +140,11 @@ def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs
     client.set_tag(run_id, "mlflow.note.content", f"{described}\nadded by hand")
     compare_runs(run_id, baseline, allow_flips=3, max_drop=["recall_at_k=off", "mrr=off"], tracking_uri=store_uri)
     again = client.get_run(run_id).data.tags["mlflow.note.content"]
-    assert again.startswith("**No regression: 1 question broke, 0 were fixed. Pass rate 100.0 % → 66.7 %.** against ")
+    assert again.startswith(
+        "**No regression: 1 question broke, 0 were fixed. Pass rate 100.0 % → 66.7 %.** compared with "
+    )
     assert again.endswith(f"\n---\n\n{own}\nadded by hand")
-    assert again.count("against") == described.count("against")
+    assert again.count("compared with") == described.count("compared with")
 
     client.set_tag(run_id, "mlflow.note.content", "x" * 7990)  # nothing that somebody wrote is cut for the verdict
     compare_runs(run_id, baseline, tracking_uri=store_uri)
@@ -180,3 +185,30 @@ def test_who_promotes_can_be_named_and_a_long_reason_is_cut(store_uri: str, runs
     made = set_baseline(store, find_evaluation(store, runs["same"].run_id), "\x01" * 6000, by="ann")
     assert get_baseline(store, "0", "small") == made
     assert (made.by, set(made.reason)) == ("ann", {"\x01"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({}, False), ({"model": "gpt-4o"}, True), ({"model": "gpt-4o", "trials": 3}, False), ({"judge": "openai"}, True)],
+)
+def test_a_single_trial_of_a_model_is_told(
+    store_uri: str, tmp_path: Path, settings: dict[str, Any], said: bool
+) -> None:
+    heard: list[str] = []
+    with serving(scored_reply(0.9)):
+        run_eval(golden(tmp_path, QUESTIONS[:1]), target=good, traces="off", **settings)
+    evaltrack.set_baseline(say=heard.append)
+    why = "evaluate it with --trials 3, so that compare can tell flaky questions from broken ones"
+    assert [why in each for each in heard] == [True] * said
+
+
+def test_a_run_without_its_rows_is_no_baseline(store_uri: str, runs: dict[str, RunResult]) -> None:
+    run_id, store = runs["same"].run_id, connect(store_uri)
+    folder = Path(store.client.get_run(run_id).info.artifact_uri.removeprefix("file://"))
+    (folder / "per_question.parquet").write_bytes(b"garbage")
+    with pytest.raises(TrackingError, match="was changed after the run"):
+        evaltrack.set_baseline(run_id)
+    assert list_baselines(store, "0") == []
+    evaltrack.set_baseline(run_id, force=True)
+    with pytest.raises(TrackingError, match="was changed after the run"):
+        evaltrack.get_baseline("small")

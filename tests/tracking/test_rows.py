@@ -33,6 +33,7 @@ from evaltrack.tracking.rows import (
     read_table,
     stored_rows,
 )
+from evaltrack.tracking.writer import table_json, table_of
 from tests.compared import flatten
 from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
@@ -278,3 +279,20 @@ def test_an_error_names_the_rows_whatever_columns_are_read(tmp_path: Path) -> No
     path = written([replace(rows[0], difficulty="impossible"), *rows[1:]], tmp_path / "rows.parquet")
     with pytest.raises(TrackingError, match=f"column `difficulty` holds `impossible` in row `{rows[0].id}`"):
         list(read_table(path, ["difficulty"]))
+
+
+def test_the_table_has_no_texts_of_sources() -> None:
+    table = table_of(rich_rows(("own",)), ("own",))
+    assert table["retrieved"][:2] == ["a, B, c", "A, B, ?"]
+    assert table["history"] == [*[None] * 6, "user: before"]
+    assert table["own"] == [*[None] * 6, -1.5]
+    assert not any("of a" in str(cell) for cells in table.values() for cell in cells)
+
+
+def test_its_json_is_that_of_the_rows() -> None:
+    table: dict[str, list[Any]] = {"question": ["NaN of Infinity", 'ü"\\\n\u2028'], "recall_at_k": [0.5, None]}
+    read = json.loads(table_json(table))
+    assert read == {"columns": list(table), "data": [list(row) for row in zip(*table.values(), strict=True)]}
+    assert json.loads(table_json({"id": []})) == {"columns": ["id"], "data": []}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        table_json({"recall_at_k": [float("nan")]})

@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import ExitStack, closing
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 
 import mlflow
 import pytest
+from mlflow import MlflowClient
 
 from evaltrack import run_eval
+from evaltrack.cli import _run
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row
+from evaltrack.tracking import mlflow_private
+from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.server_retries import reason
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.store import Store, choose_experiment, connect
 from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
 from tests.files import data
@@ -160,3 +166,59 @@ def test_a_run_says_who_made_it(store_uri: str, tmp_path: Path, monkeypatch: pyt
     recorded.write_text('{"id": "q", "answer": "so", "sources": [{"chunk_id": "a"}]}\n')
     run = run_eval(golden, target=f"recorded:{recorded}", judge="none", tracking_uri=store_uri, traces="off")
     assert mlflow.get_run(run.run_id).data.tags["mlflow.user"] == "somebody"
+
+
+@pytest.fixture
+def place(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the artifacts of the experiment that MLflow's settings choose go: a folder that is not there yet."""
+    assert store_uri
+    connect().client.create_experiment("mine", artifact_location=str(tmp_path / "made"))
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
+    return tmp_path / "made"
+
+
+def test_doctor_tries_an_artifact_and_leaves_none(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["doctor"]) == 0
+    assert "can be written to" in capsys.readouterr().out
+    assert list(place.iterdir()) == []
+    place.rmdir()
+    place.touch()
+    assert _run(["doctor"]) == 3
+    out = capsys.readouterr().out
+    assert "can be written to" not in out
+    assert "MLflow: MLflow: writing an artifact failed: " not in out
+    assert f"writing an artifact failed: [Errno 20] Not a directory: '{place}" in out
+    assert f"artifacts go to {place}: make it writable, or" in out
+
+
+def test_the_error_of_a_run_names_the_folder(place: Path, tmp_path: Path) -> None:
+    store = connect()
+    run = store.client.create_run(choose_experiment(store, None).experiment_id)
+    place.touch()
+    (tmp_path / "a.txt").write_text("a")
+    with pytest.raises(TrackingError, match=r"^MLflow: logging a\.txt failed: .*--artifact-location FOLDER") as caught:
+        Artifacts(store, run.info.run_id).log(tmp_path / "a.txt")
+    assert f"; artifacts go to {place}/{run.info.run_id}/artifacts: make it writable" in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:starlette.middleware.wsgi")  # MLflow imports what starlette drops
+@pytest.mark.parametrize(("module", "name"), data("tracking.json")["the_installed_version_has_the_name"])
+def test_the_installed_version_has_the_name(module: str, name: str) -> None:
+    assert attrgetter(name)(import_module(module))
+
+
+def test_a_client_without_its_tracing_client_reads_runs_and_refuses_traces(
+    store_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mlflow_private.tracing_client(MlflowClient(store_uri))
+    made = MlflowClient.__init__
+
+    def without(client: MlflowClient, uri: str) -> None:
+        made(client, uri)
+        del client._tracing_client
+
+    monkeypatch.setattr(MlflowClient, "__init__", without)
+    store = connect(store_uri)
+    assert store.client.search_experiments()
+    with pytest.raises(TrackingError, match="has no `_tracing_client`, which evaltrack needs; run with --traces off"):
+        mlflow_private.tracing_client(store.client)
