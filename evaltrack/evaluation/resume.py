@@ -117,9 +117,7 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
     if different:
         raise UsageError(f"run {run_id} is a different evaluation: {'; '.join(different)}. Start a new run")
     if before.get("finished") and not retry_errors:
-        raise UsageError(
-            f"run {run_id} is finished; rerun its failed questions with `retry_errors=True`"
-        )
+        raise UsageError(f"run {run_id} is finished; rerun its failed questions with `retry_errors=True`")
     return _going_on(path, run_id, before, now)
 
 
