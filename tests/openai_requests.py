@@ -20,22 +20,10 @@ def text_of(request: Json, role: str | None = None) -> Iterator[str]:
             yield content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
-def ill_formed(request: Any) -> tuple[str, str | None, str | None] | None:
-    """The message, code and parameter with which OpenAI refuses a request; None if it does not."""
-    if not isinstance(request, dict):
-        return "We could not parse the JSON body of your request.", None, None
-    if not request.get("model"):
-        return "you must provide a model parameter", None, None
-    if not isinstance(request.get("messages"), list) or not request["messages"]:
-        return "Missing required parameter: 'messages'.", "missing_required_parameter", "messages"
-    if request.get("stream"):
-        return "Unsupported value: this server does not stream.", "unsupported_value", "stream"
-    if why := _format_problem(request):
-        return why, None, "response_format"
-    return (why, None, "messages") if (why := _tool_problem(request["messages"])) else None
-
-
-def _format_problem(request: Json) -> str | None:
+def ill_formed(request: Any) -> str | None:
+    """The message with which OpenAI refuses a request; None if it does not."""
+    if not isinstance(request, dict) or not request.get("model") or not request.get("messages"):
+        return "you must provide a model and messages as JSON"
     kind = format_of(request)
     if kind == "json_object" and not any("json" in text.lower() for text in text_of(request)):
         return "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
@@ -58,22 +46,6 @@ def _schema_problem(schema: Json, place: tuple[str, ...] = ()) -> str | None:
     below += [((*place, "items"), schema["items"])] if "items" in schema else []
     below += [((*place, "anyOf", str(n)), child) for n, child in enumerate(schema.get("anyOf", []))]
     return next((why for where, child in below if (why := _schema_problem(child, where))), None)
-
-
-def _tool_problem(messages: list[Json]) -> str | None:
-    """Each call of a tool must be answered by a `tool` message before anything else is said."""
-    waiting: set[str] = set()
-    for message in messages:
-        if message.get("role") == "tool":
-            if message.get("tool_call_id") not in waiting:
-                return "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
-            waiting.discard(message["tool_call_id"])
-        elif waiting:
-            break
-        else:
-            waiting = {call["id"] for call in message.get("tool_calls") or []}
-    rule = "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
-    return f"{rule} The following tool_call_ids did not have response messages: {min(waiting)}" if waiting else None
 
 
 def fill(schema: Json, key: str) -> Json:

@@ -117,7 +117,7 @@ class OpenAIServer:
         if (request.method, request.path) != ("POST", CHAT):
             return failure(404, f"Invalid URL ({request.method} {request.path})", "invalid_request_error")
         if wrong := ill_formed(request.body):
-            return invalid(*wrong)
+            return invalid(wrong)
         self.calls += 1
         return self.behaviour(request.body, self.calls - 1)
 

@@ -119,27 +119,13 @@ def test_the_figures_are_those_of_the_coefficients_called_by_hand(judged: Judged
 def test_two_judges_agree_where_enough_responses_lie_within_the_tolerance(judged: Judged) -> None:
     own, other = by_hand()
     gaps = [abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own]
-    for tolerance in (None, 0.02, 0.05, 0.5):
-        made = agreed(judged, labels=SECOND, tolerance=tolerance)
-        limit = 100 * (0.05 if tolerance is None else tolerance)
-        share = sum(gap <= limit for gap in gaps) / len(gaps)
-        assert (made.within.tolerance, made.within.n, made.within.agree) == (limit / 100, 30, share == 1)
-        assert made.within.share == pytest.approx(share)
-        assert made.tolerances["crux"] == (1 if tolerance is None else 10 * tolerance)
-        assert made.tolerances["shifts"] == 1
     near = sum(gap <= 2 for gap in gaps) / len(gaps)
     assert 0 < near < 1
-    assert agreed(judged, labels=SECOND, tolerance=0.02, needed=near).within.agree
+    made = agreed(judged, labels=SECOND, tolerance=0.02, needed=near)
+    assert (made.within.tolerance, made.within.n, made.within.share) == (0.02, 30, pytest.approx(near))
+    assert made.within.agree
+    assert (made.tolerances["crux"], made.tolerances["shifts"]) == (0.2, 1)
     assert not agreed(judged, labels=SECOND, tolerance=0.02, needed=near + 0.01).within.agree
-
-
-def test_part_of_the_labels_and_labels_of_other_questions(judged: Judged, tmp_path: Path) -> None:
-    rows = lines("middling.second.jsonl")
-    extra = [{**rows[0], "id": f"extra-{n}"} for n in range(3)]
-    made = agreed(judged, labels=labels_file(tmp_path / "labels.jsonl", [*rows[:12], *extra]))
-    score = made.numbers["reasoning_score"]
-    assert (score.n, score.without_a, score.without_b) == (12, 3, 18)
-    assert {each.id for each in made.disagreements} <= {row["id"] for row in rows[:12]}
 
 
 def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_path: Path) -> None:

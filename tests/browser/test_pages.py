@@ -4,8 +4,7 @@ import json
 import re
 from dataclasses import replace
 from html import escape, unescape
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 from urllib.request import urlopen
 
@@ -20,13 +19,9 @@ from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import trace_id_of
 from tests.files import put
-from tests.guarded_server import ADA, GRACE, PASSWORD, guarded_server
 
 from .conftest import Handbook, Open, PagesServer, own_places
 from .pages import SCROLLING, apart, audit, audits, chosen, framed, listed, sideways, until, watch, widths
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 PAGES = ["golden", "overview", "question", "comparison", "error"]
 """The first has all that the pages have: tables, forms, marks and a plot."""
@@ -238,28 +233,6 @@ def test_what_a_stranger_wrote_spoils_its_own_experiment_alone(history: str, tab
     page.get_by_text("No finished run has outcomes to show.").wait_for()
 
 
-def test_each_user_sees_what_mlflow_shows_them(
-    chromium: Browser, tmp_path_factory: pytest.TempPathFactory, empty_database: Path
-) -> None:
-    with guarded_server(tmp_path_factory.mktemp("guarded"), empty_database) as where:
-        pages = {}
-        for user in (ADA, GRACE):
-            context = chromium.new_context(http_credentials={"username": user, "password": PASSWORD})
-            pages[user] = opened(context.new_page(), f"{where}/evaltrack/")
-        pages[ADA].get_by_role("link", name="small").click()
-        pages[ADA].get_by_role("button", name="Set as baseline").click()
-        pages[ADA].get_by_role("dialog").get_by_role("button", name="Set as baseline").click()
-        pages[ADA].get_by_text("by ada").wait_for()
-        report = pages[ADA].get_by_role("link", name="Ada's run").get_attribute("href")
-        pages[GRACE].get_by_text("you have no permission to see it").wait_for()
-        opened(pages[GRACE], f"{where}/evaltrack/{report}")
-        pages[GRACE].get_by_text("MLflow refuses this: you have no permission").wait_for()
-        opened(pages[GRACE], f"{where}/evaltrack/#/golden/1/small")
-        pages[GRACE].get_by_text("no such experiment").wait_for()
-        for page in pages.values():
-            page.context.close()
-
-
 @pytest.mark.parametrize("view", ["a sandboxed frame", pytest.param("MLflow", marks=pytest.mark.long)])
 def test_a_report_works_in_the_frame_of_the_artifact_view(site: Handbook, visit: Open, view: str) -> None:
     """Scripts run there, but no link opens a window."""
@@ -296,17 +269,6 @@ def test_a_report_works_in_the_frame_of_the_artifact_view(site: Handbook, visit:
     assert frame.locator("#runs").is_visible()
 
 
-def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open) -> None:
-    page = tab()
-    page.goto(address(site, "comparison"))
-    page.context.route("https://docs.example/**", lambda route: route.fulfill(body="<title>the source</title>"))
-    framed(page).locator(".row", has_text="Who gets half off").first.click()
-    with page.context.expect_page() as opened:
-        framed(page).locator("ol.ranked a").nth(1).click()
-    opened.value.wait_for_url("https://docs.example/fares")
-    assert opened.value.evaluate("[window.opener, document.referrer]") == [None, ""]
-
-
 def test_a_description_shows_its_links_and_no_escapes(site: Handbook, visit: Open) -> None:
     made = apart(lambda: site.travel(3, experiment="note", traces="off"))
     told = replace(made, notes=(f"{HOSTILE} [x](javascript:alert(1)) **c** www.a.b https://a.b x@a.b 10:30: a",))
@@ -322,18 +284,6 @@ def test_a_description_shows_its_links_and_no_escapes(site: Handbook, visit: Ope
     assert "a.b</a>" not in shown
     description = shown[shown.index("questions passed, k = 5") :]
     assert "\\" not in description[: description.index("</table>")]
-
-
-@pytest.mark.long
-def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, visit: Open) -> None:
-    page = visit()
-    page.goto(f"{site.uri}/evaltrack/#/page/{site.experiment_id}/handbook/{site.candidate}/report.html")
-    framed(page).locator(".row", has_text="money back").first.click()
-    with page.context.expect_page() as opened:
-        framed(page).locator("#detail").get_by_role("link", name="Trace in MLflow").click()
-    panel = opened.value.get_by_role("dialog")
-    panel.get_by_text("Can I get my money back?").first.wait_for()
-    assert trace_id_of(site.candidate, "5").removeprefix("tr-")[:8] in panel.inner_text()
 
 
 @pytest.mark.long

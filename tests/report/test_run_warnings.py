@@ -181,16 +181,6 @@ def test_quotations_are_no_ids() -> None:
     assert after(*[quoted(quote, quote)] * 12) == ([], [])
 
 
-def test_a_run_says_it_on_stderr_and_in_its_notes(
-    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "mine.jsonl"
-    put(path, [{"id": n, "question": f"number {n}?", "expected_chunks": ["v2/a#1"]} for n in range(12)])
-    made = run_eval(path, target=lambda question: ["a#1"], tracking_uri=store_uri, traces="off", progress=True)
-    assert f"Warning: {WARNING}" in capsys.readouterr().err.replace("\n", " ")
-    assert [note for note in made.notes if "no expected source of 12 questions was ever returned" in note]
-
-
 def gap(why: str | None) -> Row:
     question = Question(id="1", question="?", domain="d")
     unmeasured = {} if why is None else {"tone": why, "recall_at_k": "ours"}
