@@ -1,4 +1,4 @@
-"""Evaluations of RAG retrievers, agents and LLM reasoning as MLflow runs, and a gate that names what got worse."""
+"""Offers the Python API (`run_eval`, `compare_runs`, ...), imported on first use, and turns MLflow's telemetry off."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`python -m evaltrack` is `evaltrack`."""
+"""Runs the command line of evaltrack, for `python -m evaltrack`."""
 
 from evaltrack.cli import main
 

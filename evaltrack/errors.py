@@ -1,4 +1,4 @@
-"""Defines the errors that evaltrack raises on purpose, with their exit codes.
+"""Defines the errors that evaltrack raises on purpose, with their exit codes and links to sections of the docs.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Provides evaltrack's scores as scorers of `mlflow.genai.evaluate`, with the same values per question.
+"""Provides evaltrack's scores (`RecallAtK`, `MRR`, `TokenF1`, ...) as scorers for `mlflow.genai.evaluate`.
 
     mlflow.genai.evaluate(data=data, predict_fn=ask, scorers=[RecallAtK(5), MRR(5), TokenF1()])
 

@@ -1,1 +1,1 @@
-"""Holds the Python API, a module for each action; the command line and the server call it."""
+"""Holds the Python API, one module for each action of a user; the command line and the pages in `ui` call it."""

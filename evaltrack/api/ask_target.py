@@ -1,4 +1,4 @@
-"""Asks a target one question outside of any run, to show its response and the ids of its chunks."""
+"""Asks a target one question outside of any run, and returns the row: the response, or the reason of the failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets and reads the baseline of a golden set."""
+"""Makes the named or the newest run the baseline of its golden set after a check of its rows, and reads baselines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses the two runs to compare: the named ones, else the newest run and its baseline."""
+"""Chooses the two runs to compare (the named ones, else the newest and its baseline), and refuses unfinished ones."""
 
 from __future__ import annotations
 

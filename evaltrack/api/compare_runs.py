@@ -1,4 +1,4 @@
-"""Compares two runs, or the runs of several golden sets with their baselines, and logs the results."""
+"""Compares two runs, or runs of several golden sets with their baselines; logs the result or asserts no regression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the baseline and the candidate of a comparison from MLflow runs, Parquet files or saved JSON results."""
+"""Loads a side of a comparison from an MLflow run or a saved JSON result, and refuses rows that are damaged."""
 
 from __future__ import annotations
 

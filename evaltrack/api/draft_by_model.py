@@ -1,4 +1,4 @@
-"""Lets a model draft golden questions from the pages of a corpus; a person confirms them later."""
+"""Adds draft questions to a golden set: a model writes them from chunks of a corpus, and near misses as negatives."""
 
 from __future__ import annotations
 

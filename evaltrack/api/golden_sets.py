@@ -1,4 +1,4 @@
-"""Checks golden sets, adds questions to them, and anchors what they expect by quotations."""
+"""Lints golden sets against a corpus, adds questions to them, and adds quotations of the chunks that they expect."""
 
 from __future__ import annotations
 

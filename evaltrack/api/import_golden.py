@@ -1,4 +1,4 @@
-"""Imports files of other tools, and MLflow's datasets and traces, as golden sets."""
+"""Imports files of other tools, or MLflow's datasets and traces, as a new golden set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures the reliability of a run's judge, and accepts questions that it failed."""
+"""Measures a run's judge (agreement with other verdicts, repeatability), and accepts questions that did not pass."""
 
 from __future__ import annotations
 

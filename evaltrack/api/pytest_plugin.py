@@ -1,4 +1,4 @@
-"""The pytest plugin: ``pytest --evaltrack`` evaluates a golden set once and reports each question as a test.
+"""Defines the pytest plugin: ``pytest --evaltrack`` evaluates a golden set once and reports each question as a test.
 
 pytest imports this file at each start, so it imports only pytest. The code for evaluations is imported only with
 ``--evaltrack``.

@@ -1,4 +1,4 @@
-"""Runs one evaluation for a pytest session, and holds each question's outcome."""
+"""Reads the settings of a pytest session, runs its one evaluation, and turns each row into the outcome of a test."""
 
 from __future__ import annotations
 

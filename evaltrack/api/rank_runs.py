@@ -1,4 +1,4 @@
-"""Ranks several runs of one golden set in a leaderboard."""
+"""Loads the rows, costs and times of runs from MLflow, and has `evaluation.ranking` rank them in a leaderboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks questions of a comparison again, to tell broken questions from flaky ones."""
+"""Reruns questions of a comparison with the candidate's target and judges, and counts their passes in earlier runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs the reports, verdicts, metrics, notes and description of a run; `tracking.writer` logs its table of rows."""
+"""Makes the reports, verdicts, metrics, notes and description of a run, and logs them with `tracking.writer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluates a target on a golden set, or resumes that, and logs it as one MLflow run: `run_eval`, `resume_run`.
+"""Evaluates a target on a golden set as one MLflow run (`run_eval`), and resumes an interrupted run (`resume_run`).
 
 All input is checked before the run is opened. After that the run always ends as FINISHED, FAILED or KILLED, and holds
 the rows that were finished.

@@ -1,4 +1,4 @@
-"""Evaluates several golden sets, or several configurations, each as one MLflow run below a parent run."""
+"""Evaluates several golden sets, or the configurations of a sweep, each as one MLflow run below a parent run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines `evaltrack golden`, which creates, checks, reviews and imports golden sets."""
+"""Defines `evaltrack golden`, which lints, reviews and imports golden sets; adds questions, drafts and quotations."""
 
 from __future__ import annotations
 

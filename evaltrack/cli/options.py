@@ -1,4 +1,4 @@
-"""Makes click options from settings records, which hold their help and defaults, and reads the settings file."""
+"""Makes click options from settings records, and takes option defaults from the settings file and the environment."""
 
 from __future__ import annotations
 

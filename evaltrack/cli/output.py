@@ -1,4 +1,4 @@
-"""Prints results as text or JSON, words messages for the command line, and escapes commands of CI runners."""
+"""Prints results as tables or JSON, names options in messages, and breaks commands of CI runners in the output."""
 
 from __future__ import annotations
 
