@@ -1,4 +1,4 @@
-"""Decides why the result of a question changed between two runs. Pure functions.
+"""Names what changed a question's result (a lost source, another answer or verdict, ...), and lists the other changes.
 
 First it finds all differences: sources, declining, answer, verdict. Each finding says if it can explain the loss: ranks
 of expected sources, or the values that judge and tools are measured by. The earliest in the flow that can is the cause;

@@ -1,4 +1,4 @@
-"""Defines a question that changed between two runs: how it changed (broke, fixed, ...), why, and its reruns."""
+"""Defines the records of a question that changed between two runs (broke, fixed, ...) and of its cause."""
 
 from __future__ import annotations
 

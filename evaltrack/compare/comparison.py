@@ -1,4 +1,4 @@
-"""Defines the immutable result of a comparison, which all renderings read.
+"""Defines the result of a comparison: metrics and groups of both runs, rules of the gate, changed questions, verdict.
 
 Differences are candidate - baseline. A *drop* is how much worse the candidate is, relative to the baseline's value:
 positive is worse, also for metrics of which lower is better.

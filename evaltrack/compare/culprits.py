@@ -1,4 +1,4 @@
-"""Groups the questions that got worse by what explains them (a page, an error or a cause), and finds the main cause."""
+"""Groups questions that got worse by what explains them (a page, an error, a cause), and finds the main cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists what differs between the results of a question in two runs; `causes` decides which of it is the cause."""
+"""Compares one question's results in two runs: ranks, ids and texts of sources, answers. `causes` picks the cause."""
 
 from __future__ import annotations
 

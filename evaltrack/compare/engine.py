@@ -1,4 +1,4 @@
-"""Compares two runs: pairs their questions, computes metrics and causes, and decides. Prints nothing, reads no store.
+"""Compares two runs: pairs questions, computes metrics and causes, has questions rerun, and applies the gate.
 
 Each side is a data frame of light columns and a function that reads whole rows by id, so that only the few changed
 questions are read whole.

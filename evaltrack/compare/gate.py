@@ -1,4 +1,4 @@
-"""Defines the gate's rules: allowed drops of metrics, allowed broken questions, and the least coverage.
+"""Defines the gate (allowed drops of metrics and broken questions, least coverage) and the settings of a comparison.
 
 `ComparisonConfig` defines the settings of `evaltrack compare` and of `compare_runs`.
 """

@@ -1,4 +1,4 @@
-"""Pairs the common questions of two runs in one data frame."""
+"""Defines a side of a comparison, pairs the common questions of two sides in a data frame, and counts their errors."""
 
 from __future__ import annotations
 

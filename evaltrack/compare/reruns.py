@@ -1,4 +1,4 @@
-"""Decides which broken questions count: reruns separate broken from flaky ones. Pure: a `Rerunner` makes the calls.
+"""Chooses the questions that a `Rerunner` asks again, and decides which broken ones count: flaky ones do not.
 
 A question that passes once when it is rerun is flaky. One that fails every time is compared with its record, the
 earlier trials of the same system. Without a record the baseline may have passed it once by luck. That happens as often

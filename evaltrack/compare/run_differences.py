@@ -1,4 +1,4 @@
-"""Finds the differences between the settings of two runs: params, commit, target, model."""
+"""Lists the settings that differ between two runs (params, commit, target, model, ...), the most important first."""
 
 from __future__ import annotations
 

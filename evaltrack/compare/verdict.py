@@ -1,4 +1,4 @@
-"""Applies each rule of the gate to a comparison, and decides: regression, no regression or unknown. Pure functions."""
+"""Applies each rule of the gate to metrics and changed questions, and decides: regression, no regression or unknown."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The evaluation loop: plans, asks, stores rows, resumes and stops. It renders nothing."""
+"""Evaluates targets: settings, plan, loop, journal and resume; sweeps, leaderboards and workers on Ray."""

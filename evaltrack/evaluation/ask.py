@@ -1,4 +1,4 @@
-"""Asks the target one question, runs judges and scores, and returns the result row, in which a failure is recorded."""
+"""Asks the target one question, removes secrets, runs judges and scorers, and returns a row of scores or a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores every finished row on disk, so that a killed evaluation can be resumed.
+"""Stores every finished row of an evaluation in a SQLite file, so that a killed evaluation can be resumed.
 
 One SQLite file is created per evaluation, in `EVALTRACK_STATE_DIR` or in `evaltrack` in the user's state folder. It is
 created before the MLflow run, which has its name as a tag, and removed when MLflow has all data. A row is found by its

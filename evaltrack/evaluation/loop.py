@@ -1,4 +1,4 @@
-"""Runs the evaluation loop: asks the target every question, scores the responses, and merges trials into one row.
+"""Makes the rows of all questions concurrently, stores them so that a run can resume, and merges trials into one row.
 
 The loop does not use MLflow. With a `Journal` each row is stored before it is yielded. A failure is stored in its row.
 Only an error of evaltrack itself, a changed golden set or Ctrl-C ends the loop early, and then all tasks are cancelled.

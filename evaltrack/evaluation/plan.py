@@ -1,4 +1,4 @@
-"""Checks an evaluation before it starts, and opens its golden set, target, judges and scores.
+"""Checks a planned evaluation, opens its golden set, target, judges and scorers, and makes the run's params and tags.
 
 All errors of usage are found here; `Plan.ask` then asks the questions.
 """

@@ -1,4 +1,4 @@
-"""Asks, judges and scores questions on the workers of a Ray cluster; each result returns to the driver immediately.
+"""Asks, judges and scores questions on the workers of a Ray cluster; each row returns to the driver immediately.
 
 The driver is the process that was started. It holds the plan, the journal and the MLflow run as without Ray: its loop
 awaits rows from workers instead of making them. If a worker or the driver dies, only the questions in flight are lost.

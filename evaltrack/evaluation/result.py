@@ -1,4 +1,4 @@
-"""The results of evaluations and sweeps as data objects; all renderings read them."""
+"""Defines the results of one evaluation, of several golden sets and of a sweep, which all renderings read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the interrupted run to resume, by the journals on this machine, or names a new journal; removes old ones."""
+"""Finds the interrupted run to resume by the journals on this machine, or names a new journal; removes old journals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of an evaluation, each defined once with type, bounds and help, and the command that holds them.
+"""Defines each setting of an evaluation once (type, bounds, help), and the command that is stored to repeat a run.
 
 The options of `evaltrack run`, the keyword arguments of `run_eval`, the parameters of `MLproject`, the logged params
 and the settings reference are generated from `EvaluationConfig`, or a test compares them with it.

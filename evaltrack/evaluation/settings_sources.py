@@ -1,4 +1,4 @@
-"""Merges settings from the call, the environment and the settings file, in this order of precedence.
+"""Reads the settings file and environment variables, and merges them with a call's settings, which take precedence.
 
 The settings file is `evaltrack.toml`, or `[tool.evaltrack]` in `pyproject.toml`, in the working directory; or the file
 that EVALTRACK_CONFIG names.
