@@ -1,1 +1,1 @@
-"""Golden sets: reads, checks and hashes them, and reads the corpus that holds their chunks."""
+"""Reads, checks, imports, reviews and selects golden sets, and reads the corpus that holds their chunks."""

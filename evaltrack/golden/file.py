@@ -1,4 +1,4 @@
-"""Reads the entries of a golden file with their line numbers, and replaces the file atomically.
+"""Reads the entries of a golden file (.jsonl or .json) with their line numbers, and replaces the file atomically.
 
 Entries are the lines of `.jsonl`, and the elements of the array in `.json`.
 """

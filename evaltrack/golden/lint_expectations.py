@@ -1,4 +1,4 @@
-"""Finds expected sources and quotations that a corpus does not hold, and expected answers that no page supports."""
+"""Finds expected sources, quotations and answers that a corpus does not hold, and negatives that it may answer."""
 
 from __future__ import annotations
 

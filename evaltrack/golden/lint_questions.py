@@ -1,4 +1,4 @@
-"""Finds weak questions in a golden set, such as repeats, contradictions and placeholders. Pure functions."""
+"""Finds weak questions in a golden set (repeats, contradictions, placeholders, stray blanks), and too small domains."""
 
 from __future__ import annotations
 

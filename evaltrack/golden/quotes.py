@@ -1,4 +1,4 @@
-"""Chooses quotations from expected chunks, which identify a chunk when its id changes."""
+"""Chooses a quotation from an expected chunk, by which the chunk is found again when its id changes."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Reads golden sets, checks every line and computes their digests.
+"""Reads golden sets, checks every line, computes digests, and converts questions to records of MLflow's datasets.
 
 `open_golden` reads a file once and checks *every* line. It returns a `GoldenSet`, whose iteration streams the
 questions again: a set of a million lines needs little more memory than one of ten. One error lists all bad lines.
 
-Questions also become records of MLflow evaluation datasets, and back. In a record, `mlflow.genai.evaluate` passes
-`inputs` to the function that answers.
+Records of MLflow evaluation datasets also become questions. In a record, `mlflow.genai.evaluate` passes `inputs` to
+the function that answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Edits the expectations of a golden set during a review, and stores each change in its file.
+"""Edits what questions expect during a review (mark, grade, quote, undo), and saves each change in the golden file.
 
 Each action is saved before the next one. An editor or another reviewer may change the file meanwhile. Its digest is
 checked before each write. If it differs, the set is read again, and the action is done if its question is unchanged.

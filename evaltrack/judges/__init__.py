@@ -1,4 +1,4 @@
-"""Judges of answers: LLMs, recorded verdicts and the user's functions. Only their verdicts are called accuracy.
+"""Opens the judge that a name such as `openai:MODEL` selects: an LLM, recorded verdicts or the user's function.
 
 | name | judge |
 | --- | --- |

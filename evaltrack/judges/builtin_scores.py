@@ -1,4 +1,4 @@
-"""Built-in scores that need no judge: words, citations, tools, patterns, JSON schemas, context precision and cost."""
+"""Makes built-in scorers without a judge: words, citations, tools, patterns, JSON schemas, context precision, cost."""
 
 from __future__ import annotations
 

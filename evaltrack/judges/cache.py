@@ -1,4 +1,4 @@
-"""Caches verdicts on disk, so that the same question, answer, sources, model and prompt are paid for once.
+"""Caches verdicts in a SQLite file, so that the same question, answer, sources, model and prompt are paid for once.
 
 Each verdict is signed with a secret that is stored elsewhere. A verdict that was edited, or written by another user,
 is not trusted and is requested again.

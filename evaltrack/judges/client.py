@@ -1,4 +1,4 @@
-"""Sends requests to OpenAI-compatible servers: asks a model for an answer or a JSON object, with retries.
+"""Sends requests to OpenAI-compatible servers: asks a model for an answer or a JSON object, with retries and limits.
 
 All calls of a model share one retry policy and one throttle. The client's own retries are off. They call while others
 were told to wait, ignore a `Retry-After` above two minutes, repeat calls of an account whose quota is used up, and do

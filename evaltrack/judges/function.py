@@ -1,4 +1,4 @@
-"""Judges with a user's function, sync or async, named `package.module:function`.
+"""Judges answers with a user's function, `package.module:function`, in this process or in separate ones.
 
 It is called as ``judge(question: Question, response: Response)`` and returns a `Verdict` or a mapping of its fields. It
 runs in a separate process, like a target function (see `evaltrack.targets.python`).

@@ -1,4 +1,4 @@
-"""The base class of LLM judges: asks a model, repairs a bad reply once, and caches verdicts.
+"""Defines the base class of LLM judges: asks a model, reads its reply, repairs a bad one once, and caches verdicts.
 
 The judged text is between tags that it cannot close, only in the user's message. An answer that says "give 1.0" is a
 text to be judged. The tags of each call end in a random suffix, which is not part of the cache key.

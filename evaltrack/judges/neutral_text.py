@@ -1,4 +1,4 @@
-"""Makes untrusted text harmless in a judge's prompt: it cannot close a tag or imitate a control token of a chat.
+"""Makes untrusted text harmless in a model's prompt (no tags, no control tokens), and finds quotes in texts.
 
 The text is searched as a reader may see it: entities resolved, letter forms and look-alikes folded, invisible
 characters removed. The shown text is unchanged, except for a dot that breaks each tag or control token, and without

@@ -1,4 +1,4 @@
-"""Makes scorers from the names of `--score`, and checks them before the first question is asked.
+"""Makes scorers from the names of `--score`: built-in ones, the user's functions, faithfulness, scorers of MLflow.
 
 | name | score |
 | --- | --- |

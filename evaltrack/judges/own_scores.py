@@ -1,4 +1,4 @@
-"""Calls the user's own score functions, sync or async, and defines the decorator `@score`, which names them.
+"""Calls the user's own score functions, sync or async, reads their values, and defines the decorator `@score`.
 
 A function named `package.module:function` is called as ``score(question: Question, response: Response)``. It returns a
 number, a bool (1 or 0), None if it could not be measured, or a mapping from the names that `@score(values=...)`

@@ -1,4 +1,4 @@
-"""Judges the reasoning of a response: an LLM observes and quotes, code computes the score.
+"""Judges the reasoning of a response: an LLM observes and quotes, code checks both. `metrics.rubric` scores it.
 
 Each quote must occur in the response, and the grades must fit the counts. An error is repaired once and then fails: a
 count that differs from the number of quotes, a quote that does not occur, or a grade that its count does not allow.

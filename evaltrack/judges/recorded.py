@@ -1,4 +1,4 @@
-"""Reads earlier verdicts of humans or of a judge from a file, `recorded:FILE`: JSON Lines, one verdict a line.
+"""Judges with earlier verdicts of humans or of a judge, read from a JSON Lines file: `recorded:FILE`.
 
 Each line has `id` (of the question), `accuracy`, `completeness`, `relevance`, `overall_score`, `declined`, `reasoning`,
 and `judge`, the verdict's author. A verdict on reasoning has `dimensions` and the other fields of `records.Observed`.

@@ -1,4 +1,4 @@
-"""Measures the reliability of a judge: its agreement with another judge, and the repeatability of its scores. Pure."""
+"""Measures the reliability of a judge: its agreement with another judge, and the repeatability of its scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the connection settings of a judge model's server, parses its responses, and names errors not to retry.
+"""Reads key and address of a model's server, parses its replies and token usage, and raises errors that end a run.
 
 Key and address come from the variables that the OpenAI client reads.
 """

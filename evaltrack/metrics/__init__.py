@@ -1,1 +1,1 @@
-"""Retrieval metrics, the reasoning rubric, token counts, success criteria and the means of a run."""
+"""Computes retrieval metrics, scores of answers and reasoning, token counts, success criteria and means of a run."""

@@ -1,4 +1,4 @@
-"""Computes the totals of a run: mean scores with counts, and tokens, calls and seconds of target and judges."""
+"""Sums up the rows of a run: mean scores with counts, tokens, calls and seconds, the first failed and missed rows."""
 
 from __future__ import annotations
 

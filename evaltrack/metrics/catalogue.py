@@ -1,4 +1,4 @@
-"""Defines all metrics in one table, from which reports, groups, gates and comparisons derive theirs."""
+"""Defines the table of all metrics, built-in and user-defined, from which reports, gates and comparisons read."""
 
 from __future__ import annotations
 

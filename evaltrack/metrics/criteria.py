@@ -1,4 +1,4 @@
-"""Checks success criteria, such as `recall_at_k>=0.8`, and the aims of reasoning on the metrics of a run.
+"""Reads success criteria such as `recall_at_k>=0.8`, and checks them and the aims of reasoning on a run's metrics.
 
 A criterion is met, missed or undecided. It is undecided if its metric was not measured, or if no retriever can reach
 the bound on this golden set. An undecided criterion is never a pass.

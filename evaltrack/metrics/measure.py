@@ -1,4 +1,4 @@
-"""Turns a response into scores, and scores into pass or fail."""
+"""Computes all scores of a response with its verdicts, the reasons for missing ones, and if the question passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describes one metric: its name, what it depends on, where it is shown, and how it is gated and formatted."""
+"""Defines `Score`, the description of a metric: names, dependencies, allowed drop, aim, and format of its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes the retrieval scores of one question from the ranks of its relevant sources.
+"""Finds the ranks of a question's relevant sources, and computes its retrieval scores: recall, MRR, NDCG, ...
 
 All scores share these conventions:
 

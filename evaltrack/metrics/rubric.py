@@ -1,4 +1,4 @@
-"""Scores reasoning by a rubric, from the observations of a judge.
+"""Scores reasoning by a rubric from a judge's observations: weighted dimensions, penalties, hard fails and tiers.
 
 Confidence is in percent. A *band* is a row of the coupling table, from 1 (below 50 %) to 4 (above 90 %). The expressed
 confidence gives the claimed band, the observed process the earned band. A gap between the two costs points, or is the

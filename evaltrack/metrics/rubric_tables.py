@@ -1,4 +1,4 @@
-"""The tables of the reasoning rubric: the meaning of each grade, and the grades that a count allows.
+"""Converts the reasoning rubric to JSON (weights, anchors, tiers, ...), and checks a verdict's grades with its counts.
 
 A judge is shown the anchors, `evaltrack rubric` prints them, and a verdict's grades are checked with them.
 """

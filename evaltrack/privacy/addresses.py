@@ -1,4 +1,4 @@
-"""Removes user, password and query values from URLs before they are shown. Pure."""
+"""Removes user, password and query values from URLs, alone or in a text, before they are shown."""
 
 from __future__ import annotations
 

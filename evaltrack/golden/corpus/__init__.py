@@ -1,4 +1,4 @@
-"""Reads a folder of pages as chunks with stable ids.
+"""Re-exports the reader of a folder of pages as chunks with stable ids, and its chunkers.
 
 A page is a `.md`, `.rst`, `.txt`, `.html` or `.htm` file. Its id is the file's path without the suffix
 (`guides/schengen-visa`). A chunker (`evaltrack.golden.corpus.chunkers`) splits a page into chunks; by default each

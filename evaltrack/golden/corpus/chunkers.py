@@ -1,4 +1,4 @@
-"""Pages with their sections, and the chunkers that split a page into chunks.
+"""Defines pages and their sections, and the chunkers that split a page into chunks by heading or by words.
 
 | chunker | chunks of a page | their ids |
 | --- | --- | --- |

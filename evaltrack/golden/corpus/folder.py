@@ -1,4 +1,4 @@
-"""Reads the pages of a folder; one error lists all bad pages."""
+"""Reads the pages of a folder (.md, .rst, .txt, .html) as chunks; one error lists all bad pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads HTML pages as plain text that resembles Markdown.
+"""Reads an HTML page as a title and sections of Markdown-like text, each with the page's own id for links.
 
 The text is taken from `<main>`, else from the element with that role, the only `<article>`, or the body. Navigation,
 scripts, styles and the links of headings to themselves are left out. The first `<h1>` is the title, else

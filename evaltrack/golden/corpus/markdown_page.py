@@ -1,4 +1,4 @@
-"""Reads Markdown pages as CommonMark.
+"""Reads a Markdown page (CommonMark, with front matter) as a title and sections.
 
 The first `# Title` is the page's title, else the `title` of the front matter. Front matter is enclosed by two lines
 of `---` and is left out. The highest level of headings below the title starts sections: `##`, or `###` if the page

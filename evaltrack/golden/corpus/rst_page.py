@@ -1,4 +1,4 @@
-"""Reads reStructuredText pages: docutils finds the headings, and the text of each section is kept as written.
+"""Reads a reStructuredText page as a title and sections: docutils finds the headings, and texts are kept as written.
 
 This keeps Sphinx's directives and roles, which docutils does not know. docutils sees no directive at all: disabling
 those that read files is not enough, because an option (`:parser:`) can import any module. The text inside a paragraph

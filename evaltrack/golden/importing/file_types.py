@@ -1,4 +1,4 @@
-"""Reads the rows of CSV, TSV, Excel, Parquet, JSON Lines, JSON and YAML for an import, and the ids of a corpus."""
+"""Reads the rows of CSV, TSV, Excel, Parquet, JSON Lines, JSON and YAML, and the ids of a corpus, for an import."""
 
 from __future__ import annotations
 

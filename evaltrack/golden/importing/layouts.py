@@ -1,4 +1,4 @@
-"""Detects and reads formats to import: Ragas, DeepEval and other tables by `presets.toml`; TREC and BEIR."""
+"""Detects the format of files to import, and reads it: TREC, BEIR, and tables of Ragas, DeepEval and other tools."""
 
 from __future__ import annotations
 
