@@ -1,4 +1,4 @@
-"""Defines the records of an evaluation, from a golden line to a row of a report.
+"""Re-exports the records of an evaluation (question, response, verdict, row) and the protocols of targets and judges.
 
 `Question` -> (`Target`) -> `Response` -> (`Judge`) -> `Verdict` -> scores -> `Row`. All records are immutable, refuse
 unknown fields, and hold no NaN and no infinity. A score without a value has a reason in `Row.unmeasured`, and no

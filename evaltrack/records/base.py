@@ -1,4 +1,4 @@
-"""Defines the base class of all records, the types of their texts and numbers, and amounts in words."""
+"""Defines the base class of records and the types of their texts and numbers; formats counts such as `2 questions`."""
 
 from __future__ import annotations
 

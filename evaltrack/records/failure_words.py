@@ -1,4 +1,4 @@
-"""Says in plain words why a question failed."""
+"""Turns the error of a row into plain words: ``the target took too long: no response within 60 s``."""
 
 from __future__ import annotations
 

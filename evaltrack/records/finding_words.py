@@ -1,4 +1,4 @@
-"""Turns validation errors of a file's fields into messages that say what is wrong and how to fix it."""
+"""Turns pydantic's errors on a file's fields into messages that say what is wrong and how to fix it; reads ids."""
 
 from __future__ import annotations
 

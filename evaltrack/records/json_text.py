@@ -1,4 +1,4 @@
-"""Reads and writes JSON. Files of people are read strictly, with errors that say what is wrong, where, and the fix."""
+"""Reads and writes JSON; refuses invalid JSON and repeated keys with errors that name the place and the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines a question of a golden set, with what is expected of an answer: chunks, passages, titles, tools."""
+"""Defines a question of a golden set and what it expects (chunks, passages, titles, tools); finds passages in texts."""
 
 from __future__ import annotations
 

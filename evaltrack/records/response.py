@@ -1,4 +1,4 @@
-"""Defines a target's response: answer, ranked sources, tool calls and tokens. Reads usage of other libraries."""
+"""Defines a target's response: answer, ranked sources, tool calls, tokens; reads token counts of other libraries."""
 
 from __future__ import annotations
 

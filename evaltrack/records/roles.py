@@ -1,4 +1,4 @@
-"""Defines the protocols of targets, judges and scorers."""
+"""Defines the protocols that targets, judges and scorers implement, with their defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines a row: the question, the response, the verdicts and scores or the failure."""
+"""Defines the row of one question in a run: response, verdicts and scores, or the failure; with counts of trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines a run: its signature, its settings, and the system that it evaluated."""
+"""Defines a run: its signature (settings that compared runs must share), other settings, and the evaluated system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines one question's results as stored in a run's Parquet table: flat columns, long texts cut."""
+"""Defines a row of a run's Parquet table (flat columns, long texts cut), and converts records to it and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the verdicts of judges and the values of the user's own scores."""
+"""Defines verdicts of judges, with observations of reasoning, and declarations and values of user-defined scores."""
 
 from __future__ import annotations
 

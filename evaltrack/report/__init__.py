@@ -1,1 +1,1 @@
-"""Renders runs and comparisons as text, Markdown, JSON and HTML. Computes no results."""
+"""Renders runs, comparisons, leaderboards and judges as text, Markdown, JSON, JUnit XML and HTML."""

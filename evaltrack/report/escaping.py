@@ -1,4 +1,4 @@
-"""Escapes untrusted text for each output format: one bounded line, no commands for CI runners, inert in Markdown.
+"""Escapes untrusted text for CI logs, Markdown and MLflow's descriptions: one short line, no markup, no commands.
 
 GitHub's runner and Azure's agent read every line that a step prints. ``##[`` and ``##vso[`` begin a command anywhere in
 a line, ``::`` at its start. A zero-width space, which people do not see, breaks these commands.

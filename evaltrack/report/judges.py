@@ -1,4 +1,4 @@
-"""Renders the agreement of judges, their repeatability, and the reasoning rubric."""
+"""Renders agreement and repeatability of judges as JSON and text, and the reasoning rubric as JSON and Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a run as versioned JSON, and reads its `summary.json`. Values that were not measured are null."""
+"""Converts a run to JSON: `--output json`, `summary.json`, `outcomes.json`, `evaluation.json`; reads a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders a run as text for a terminal, for MLflow's run description, and as the page of its judges' reasoning."""
+"""Renders a run as text for a terminal and for MLflow's description, its verdicts as JSON Lines, their reasoning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads the text templates and prints them on a terminal. Each output format escapes values in one place.
+"""Loads Jinja templates, each output format with its own escaping, and prints those for the terminal, wrapped.
 
 A line of a template for a terminal is ``style¦beginning¦text``. On a terminal the text wraps below itself. A line whose
 style has the word ``copy`` never wraps. No line begins with a command of a CI runner.

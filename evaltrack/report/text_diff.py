@@ -1,4 +1,4 @@
-"""Compares two texts word by word and line by line."""
+"""Computes the word diff and the line diff of two texts, and shortens the unchanged parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats numbers, the names of metrics, and failures in words that all renderings share."""
+"""Formats metrics (titles, values, changes), aims, errors and misses in words that all renderings share."""
 
 from __future__ import annotations
 

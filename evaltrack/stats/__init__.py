@@ -1,1 +1,1 @@
-"""Computes intervals, tests and agreement from paired scores, counts and p-values, with pure functions."""
+"""Computes intervals, significance tests and agreement from paired scores, counts and p-values."""

@@ -1,4 +1,4 @@
-"""Computes bootstrap intervals of a mean from its distinct values and their counts.
+"""Computes bootstrap intervals (BCa, bootstrap-t) of a mean from its distinct values and their counts.
 
 `scipy.stats.bootstrap` draws value by value: 10,000 x n draws. The mean of a resample depends only on the counts of the
 distinct values in it, and these counts are multinomial. Drawing the counts gives exactly the same distribution. Its

@@ -1,4 +1,4 @@
-"""Computes exact tests of paired outcomes and scores, and corrects p-values for multiple tests.
+"""Computes exact tests of paired scores and pass counts (sign-flip, Fisher), and Holm's correction of p-values.
 
 Sources: Q. McNemar, Psychometrika 12 (1947), in its exact form; R. A. Fisher, *The Design of Experiments* (1935), for
 the sign-flip test of paired differences and the exact test of two shares; S. Holm, Scandinavian Journal of Statistics 6

@@ -1,4 +1,4 @@
-"""Hides differences between Linux, macOS and Windows, and handles private files.
+"""Handles processes, signals and files where Linux, macOS and Windows differ, private files, and retries.
 
 Each function checks for the feature that it needs (`os.killpg`, `fcntl`), not for the name of a system. Its docstring
 says what happens without that feature.

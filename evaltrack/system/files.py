@@ -1,4 +1,4 @@
-"""Locks, digests and atomically replaces files, and makes files and folders that only the user can read."""
+"""Locks, hashes and atomically replaces files, and makes private files and folders, as for state and cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures untrusted Parquet files before they are decoded: a small file can hold gigabytes."""
+"""Reads the metadata of untrusted Parquet files and computes decoded sizes, as a small file can hold gigabytes."""
 
 from __future__ import annotations
 

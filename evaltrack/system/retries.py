@@ -1,4 +1,4 @@
-"""Defines the time limit of model calls, and retry policies for MLflow stores, the cache database and open files.
+"""Defines retry policies for MLflow stores, the verdict cache and locked files, and the time limit of model calls.
 
 Calls of a model are retried by `evaltrack.judges.client`, which makes all questions wait if a server asks for a pause.
 """

@@ -1,4 +1,4 @@
-"""Renders a comparison as one self-contained page: the verdict, and every question that changed with its cause."""
+"""Renders a comparison as one HTML page (verdict, causes, changed questions), and as a summary for notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts the questions of an HTML report to compact JSON that the page's script reads.
+"""Converts all questions of a run or a comparison to the compact JSON that the script of an HTML report reads.
 
 Empty fields are left out, so that 10,000 questions stay below 15 MB.
 """

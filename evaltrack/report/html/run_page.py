@@ -1,4 +1,4 @@
-"""Renders a run as one self-contained page: how many passed, its metrics with their counts, and every question."""
+"""Renders a run as one HTML page (pass counts, metrics, all questions or a sample), and as a summary for notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the JSON form of comparisons, versioned by `schema`: `evaltrack compare --output json`."""
+"""Defines the JSON form of comparisons (`evaltrack compare --output json`), and converts a comparison to it."""
 
 from __future__ import annotations
 

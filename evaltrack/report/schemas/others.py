@@ -1,4 +1,4 @@
-"""Defines the schemas of input files, and of the JSON of sweeps, judges and the smaller commands."""
+"""Defines schemas of input files (golden set, sweep, recorded responses), and of the JSON of sweeps and judges."""
 
 from __future__ import annotations
 

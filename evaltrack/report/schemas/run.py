@@ -1,4 +1,4 @@
-"""Defines the JSON forms of a run: `evaltrack run --output json`, of several sets, and `evaluation.json`."""
+"""Defines the JSON forms and schemas of a run (`evaltrack run --output json`), its rows, and `evaluation.json`."""
 
 from __future__ import annotations
 
