@@ -1,4 +1,4 @@
-"""The systems under test, one module per kind; the prefix of a target's name selects the kind.
+"""Opens the target that the prefix of its name selects (`bm25:`, `python:`, ...), or a golden set's default target.
 
 | name | what is asked |
 | --- | --- |

@@ -1,4 +1,4 @@
-"""The target `bm25:DIR`: searches a folder of pages with BM25, and abstains if nothing matches well.
+"""Searches a folder of pages with BM25, as the target `bm25:DIR`, and abstains if nothing matches well.
 
 Ranking is BM25 (Robertson et al., TREC-3, 1994; Lucene's variant, by bm25s) over stemmed English words. A repeated word
 of a question counts each time, as in Lucene. If the best chunk is below the score floor, the target abstains. The

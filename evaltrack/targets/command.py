@@ -1,4 +1,4 @@
-"""The target `command:PROGRAM ARGUMENT …`: runs a program for each question and reads its output as a JSON response.
+"""Runs a program for each question, as the target `command:PROGRAM ARGUMENT …`, and reads its JSON response.
 
 The line is split into arguments as by a POSIX shell (on Windows a backslash is no quote), once and before any question
 is known; there is no shell, so pipes, variables and wildcards have no effect. Then ``{question}``, ``{k}`` and ``{id}``

@@ -1,4 +1,4 @@
-"""Converts errors of targets and judges to text; reading an error never raises."""
+"""Defines errors of targets, and reads message, traceback, tokens and trace of any error without raising another."""
 
 from __future__ import annotations
 

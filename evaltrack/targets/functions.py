@@ -1,4 +1,4 @@
-"""Calls a user's function as a target in this process, with a span around each call."""
+"""Calls a user's function as a target in this process, inside a trace span, with the arguments that it takes."""
 
 from __future__ import annotations
 

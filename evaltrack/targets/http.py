@@ -1,4 +1,4 @@
-"""The target `http://…` or `https://…`: posts a question as JSON and reads the response as JSON.
+"""Posts each question as JSON to a URL, as the target `http://…` or `https://…`, and reads the JSON response.
 
 The request is ``{"question": …, "k": …, "id": …}``, with ``"history": [{"role": …, "content": …}, …]`` if there are
 turns before the question. The setting `body`, a JMESPath expression such as ``{query: question, top_k: k}``, makes

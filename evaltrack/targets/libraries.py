@@ -1,4 +1,4 @@
-"""Reads the results of LangChain, LangGraph, LlamaIndex, Haystack, OpenAI's client and MLflow's agents.
+"""Reads results of LangChain, LangGraph, LlamaIndex, Haystack, OpenAI and MLflow's agents as fields of a response.
 
 None of these libraries is imported: an object belongs to one if its class or one of its bases was defined there.
 """

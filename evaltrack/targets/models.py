@@ -1,4 +1,4 @@
-"""`models:/NAME@ALIAS`, `models:/NAME/VERSION`, `runs:/RUN/NAME`: runs a model of MLflow in separate processes.
+"""Runs a model of MLflow in separate processes, as the target `models:/NAME@ALIAS`, `models:/NAME/1` or `runs:/…`.
 
 Its signature decides the call: a ResponsesAgent is called with `input`, a ChatModel or ChatAgent with `messages`, any
 other pyfunc with the column of the question (and `k` or `top_k`), or with the question alone. The output may be a text,

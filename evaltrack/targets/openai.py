@@ -1,4 +1,4 @@
-"""The target `openai:MODEL`: asks a model once, without sources, as the baseline that retrieval must beat.
+"""Asks a model once, without sources, as the target `openai:MODEL` or `endpoints:/NAME`: a baseline for retrieval.
 
 It retrieves nothing, so only its answers can be judged. Under the reasoning rubric it is the naive single-shot baseline
 for the aims: no instruction asks it to reason.

@@ -1,4 +1,4 @@
-"""The target `recorded:FILE`: returns recorded responses from JSON Lines, a list in a JSON file, or a TREC run.
+"""Returns recorded responses (JSON Lines, a list in a JSON file, a TREC run), as the target `recorded:FILE`.
 
 In a TREC run (`query Q0 document rank score tag`, lines in any order) scores rank the documents, and ranks order equal
 scores; ranks may start at any number. If ranks contradict scores, a note reports it, and ranks are ignored, as in

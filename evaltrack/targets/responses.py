@@ -1,4 +1,4 @@
-"""Reads the return value of a target, in its short or long form, as a `Response`.
+"""Reads the return value of a target (a text, sources, a mapping, a library's result) as a `Response`.
 
 Usage may have any form of `evaltrack.records.response`. Results, documents and nodes may be those of libraries
 (`evaltrack.targets.libraries`). Unknown fields are not read; the response names them.

@@ -1,4 +1,4 @@
-"""Runs functions of a user from async code in daemon threads."""
+"""Runs a user's sync functions in daemon threads, and async ones in this or a separate event loop."""
 
 from __future__ import annotations
 

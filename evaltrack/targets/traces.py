@@ -1,4 +1,4 @@
-"""The target `traces:EXPERIMENT`: returns an application's answers from its MLflow traces. Nothing is asked.
+"""Returns an application's answers from its MLflow traces, as the target `traces:EXPERIMENT`. Nothing is asked.
 
 Question and answer are the inputs and outputs of a root span, sources are the output of its retriever spans; tools,
 tokens, model and time are the trace's. A trace belongs to the golden question with the trace's id, else to the one with

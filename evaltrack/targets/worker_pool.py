@@ -1,4 +1,4 @@
-"""Runs a user's function in separate processes, so that it cannot end, alter or block an evaluation.
+"""Starts and calls the processes of a user's function, so that it cannot end, alter or block an evaluation.
 
 `evaltrack.targets.child` runs inside them. A process makes many calls at a time, which the process pools of the
 standard library do not: one is enough for a function that waits for servers. An event loop in a separate thread

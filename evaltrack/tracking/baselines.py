@@ -1,4 +1,4 @@
-"""Sets and reads the baseline of a golden set: one experiment tag, so that a promotion is one atomic write.
+"""Stores the baseline of a golden set as one experiment tag, and reads, lists and clears baselines and their history.
 
 The tag `evaltrack.baseline.<golden set>` is authoritative: it has the run, and who promoted it, when and why. The run
 itself gets the tag `evaltrack.promoted` as a hint for the UI, and one tag for each promotion as history.

@@ -1,4 +1,4 @@
-"""Reads MLflow's evaluation datasets for an import."""
+"""Reads the records of one of MLflow's evaluation datasets, by name or id, for an import."""
 
 from __future__ import annotations
 

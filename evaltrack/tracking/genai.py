@@ -1,4 +1,4 @@
-"""Calls scorers of `mlflow.genai`, Ragas and DeepEval for one question, and makes functions into scorers."""
+"""Calls scorers of `mlflow.genai`, Ragas and DeepEval for one question, and makes functions into MLflow's scorers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The private names of MLflow that evaltrack uses, and the consequences if a release drops them."""
+"""Wraps the private names of MLflow that evaltrack uses, each with the consequence if a release drops it."""
 
 from __future__ import annotations
 

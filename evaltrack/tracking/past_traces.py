@@ -1,4 +1,4 @@
-"""Reads traces that an application logged, page by page: inputs, retrieved documents, tool calls and answers."""
+"""Reads traces that an application logged (inputs, documents, tool calls, answers), and links them to a run."""
 
 from __future__ import annotations
 

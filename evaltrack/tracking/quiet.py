@@ -1,4 +1,4 @@
-"""A plugin that turns MLflow's telemetry off, before MLflow writes an installation id and calls home.
+"""Defines a plugin that turns MLflow's telemetry off, before MLflow writes an installation id and calls home.
 
 `mlflow run .` and `mlflow server` import MLflow before evaltrack. MLflow loads this plugin on import, and importing
 this package turns telemetry off.

@@ -1,4 +1,4 @@
-"""Opens, resumes and ends the MLflow run of one evaluation."""
+"""Opens, resumes and ends the MLflow run of one evaluation, and logs its params, tags and dataset."""
 
 from __future__ import annotations
 

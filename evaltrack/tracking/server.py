@@ -1,4 +1,4 @@
-"""Calls a tracking server: its gateway, which has OpenAI's protocol, and its REST API."""
+"""Finds address and login of an MLflow server's AI gateway, and passes requests on to the server's REST API."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Decides how long an MLflow server or database is waited for, and which calls are repeated.
+"""Makes an MLflow client that repeats calls whose reply is missing or cut off, and words a store's errors for users.
 
 MLflow retries for four minutes if a server is gone, and not at all if a reply is cut off. Here a server may be gone for
-as long as a restart takes. A call whose reply was cut off is repeated; all writes of evaltrack are idempotent. This
-module also reads the server's reply from an error.
+as long as a restart takes. A call whose reply was cut off is repeated; all writes of evaltrack are idempotent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the tracking store, checks that it answers and holds what was written, and links to its UI."""
+"""Connects to the MLflow tracking store; finds its experiments and runs, links to its UI, and words its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and writes evaltrack's tags in MLflow, strictly, as others may write them, and names its metrics."""
+"""Reads and writes evaltrack's tags in MLflow (digests of rows, git state), and makes valid names of its metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs rows, traces, tables and metrics of one evaluation to its MLflow run, and checks that they arrived.
+"""Logs the rows, table, summary, traces and metrics of an evaluation to its MLflow run, and checks that they arrived.
 
 Rows stream to a local Parquet file. At the end, file, table, metrics, traces and description are logged. Then the
 store's contents are read back and must equal what was written.

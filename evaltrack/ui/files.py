@@ -1,4 +1,4 @@
-"""Serves the static files of the pages with their security headers."""
+"""Serves the static files of evaltrack's pages with their security headers."""
 
 from __future__ import annotations
 

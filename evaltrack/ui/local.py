@@ -1,4 +1,4 @@
-"""Runs a web server on this machine for one person, with a token.
+"""Runs a web server for one person on this machine, and refuses requests without the token in its address.
 
 Its address holds a token, so that other users of the machine and pages of other sites can neither read nor write. It
 refuses a `Host` that is not loopback, which prevents DNS rebinding.

@@ -1,4 +1,4 @@
-"""Serves the page of `evaltrack golden review` for one person on this machine."""
+"""Serves the page of `evaltrack golden review` on this machine: questions, retrieved chunks, search and actions."""
 
 from __future__ import annotations
 
