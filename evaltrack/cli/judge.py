@@ -1,4 +1,4 @@
-"""Defines `evaltrack judge`, `rubric` and `cache`: the reliability of judges, their rubric, and cached verdicts."""
+"""Defines `evaltrack judge`, `rubric` and `cache`: measures judges, prints the rubric, and clears cached verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders agreement and repeatability of judges as JSON and text, and the reasoning rubric as JSON and Markdown."""
+"""Renders agreement and repeatability of judges as text for a terminal, and the reasoning rubric as Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warns about problems that the numbers of a run hide, from every finished question. A template has the sentences."""
+"""Warns about problems that a run's means hide, from its rows: ids of another form, a small k, failed trials, ..."""
 
 from __future__ import annotations
 

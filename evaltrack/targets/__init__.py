@@ -1,4 +1,4 @@
-"""Opens the target that the prefix of its name selects (`bm25:`, `python:`, ...), or a golden set's default target.
+"""Opens the target that the prefix of a name selects (`bm25:`, `python:`, ...) or the default, and reads settings.
 
 | name | what is asked |
 | --- | --- |
