@@ -2,6 +2,5 @@
 
 `engine` combines the other modules: `pairing` holds the common questions, `changes` those that differ, `differences`
 and `causes` find the reasons, `culprits` finds common causes, `reruns` decides which broken questions count, `gate`
-holds the rules and settings, and `verdict` applies them. `change` and `comparison` define the records, `ranking` the
-leaderboard.
+holds the rules and settings, and `verdict` applies them. `change` and `comparison` define the records.
 """
