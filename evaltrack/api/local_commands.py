@@ -1,4 +1,4 @@
-"""Stores the command of each run in the user's state folder and reads it back, so that questions can be rerun.
+"""Stores target, judges and settings of each run in the user's state folder, so that it can be asked or judged again.
 
 The tracking store, its artifacts and its tags are data: anyone with write access to them could choose the code that is
 executed here. Targets and judges for reruns therefore come only from the command line, the settings file or the user's

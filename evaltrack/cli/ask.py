@@ -1,4 +1,4 @@
-"""Defines `evaltrack ask` and `evaltrack index`, which show the sources of a question, or all chunks of a corpus."""
+"""Defines `evaltrack ask`, which shows a target's answer and sources, and `evaltrack index`, which lists chunks."""
 
 from __future__ import annotations
 

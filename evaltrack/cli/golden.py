@@ -1,4 +1,4 @@
-"""Defines `evaltrack golden`, which lints, reviews and imports golden sets; adds questions, drafts and quotations."""
+"""Defines `evaltrack golden`: lints, imports and reviews golden sets; adds questions, model drafts and quotations."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Reads, checks, imports, reviews and selects golden sets, and reads the corpus that holds their chunks."""
+"""Reads, checks, imports and reviews golden sets, selects questions, and reads the corpus that holds their chunks."""

@@ -1,4 +1,4 @@
-"""Measures the reliability of a judge: its agreement with another judge, and the repeatability of its scores."""
+"""Computes the reliability of a judge from its scores: agreement with another judge, repeatability, noise."""
 
 from __future__ import annotations
 

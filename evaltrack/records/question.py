@@ -1,4 +1,4 @@
-"""Defines a question of a golden set and what it expects (chunks, passages, titles, tools); finds passages in texts."""
+"""Defines a question of a golden set and what it expects (sources, answer, tools); finds quotations in texts."""
 
 from __future__ import annotations
 

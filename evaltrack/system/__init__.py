@@ -1,4 +1,4 @@
-"""Handles processes, signals and files where Linux, macOS and Windows differ, private files, and retries.
+"""Handles processes and files where systems differ, makes private files, retries calls, and bounds Parquet files.
 
 Each function checks for the feature that it needs (`os.killpg`, `fcntl`), not for the name of a system. Its docstring
 says what happens without that feature.

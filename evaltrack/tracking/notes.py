@@ -1,4 +1,4 @@
-"""Adds notes to a finished run and reads them: comparisons, failed questions that a person accepted, child runs."""
+"""Adds to a finished run its comparison, a judge replay as a child run, and accepted questions, which it also reads."""
 
 from __future__ import annotations
 

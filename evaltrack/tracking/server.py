@@ -1,4 +1,4 @@
-"""Finds address and login of an MLflow server's AI gateway, and passes requests on to the server's REST API."""
+"""Finds address and login of an MLflow server's AI gateway, and forwards requests of evaltrack's pages to it."""
 
 from __future__ import annotations
 

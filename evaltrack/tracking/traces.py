@@ -1,4 +1,4 @@
-"""Writes one MLflow trace per question, so that *Evaluation runs > Compare* shows two runs question by question.
+"""Writes MLflow traces of questions, so that *Evaluation runs > Compare* shows two runs question by question.
 
 A trace's input is the question's text alone: MLflow pairs the rows of two runs by it. Scores are embedded as
 assessments, and spans are sent in batches; both are several times cheaper than one call each. Everything is

@@ -1,4 +1,4 @@
-"""Computes where a comparison's metrics and intervals lie on a shared axis; the templates draw them."""
+"""Places the changes of a comparison's metrics, with intervals and limits, on a shared axis for the templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the base class of all JSON outputs, the parts that several of them share, and their JSON Schemas."""
+"""Defines the base class of the JSON of runs, comparisons and sweeps, and makes JSON Schemas of types."""
 
 from __future__ import annotations
 
