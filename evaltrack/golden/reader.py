@@ -30,25 +30,14 @@ from evaltrack.records import Passage, Question, Turn
 from evaltrack.records.base import as_key
 from evaltrack.records.finding_words import finding_words, id_words
 from evaltrack.records.json_text import MAX_DEPTH, kind_of, other_encoding, too_deep
-from evaltrack.records.question import EXPECTATIONS
 from evaltrack.records.run import SelectedPart
 
 FIELDS = tuple(Question.model_fields)
 FIELDS_WITHIN = {"expected_passages": tuple(Passage.model_fields), "history": tuple(Turn.model_fields)}
-LISTS = {
-    "expected_chunks": 'chunk ids, like ["a", "b"]',
-    "expected_sources": 'titles, like ["a", "b"]',
-    "expected_passages": 'passages, like [{"quote": "the words that answer it"}]',
-    "expected_tools": 'names, like ["a", "b"]',
-    "expected_arguments": 'objects, one for each tool, like [{"query": "kea"}, {}]',
-    "history": 'turns, like [{"role": "user", "content": "the text"}]',
-}
 
 
 def checked_question(value: dict[str, object]) -> Question | list[str]:
     """Return the question in a JSON object, or a list of all problems with it. A `domain` is required."""
-    if reason := _graded_negative(value):
-        return [reason]
     try:
         question = Question.model_validate(value)
     except ValidationError as error:
@@ -72,48 +61,12 @@ def line_of(question: Question) -> dict[str, object]:
     return line
 
 
-def _graded_negative(value: dict[str, object]) -> str:
-    """Return the reason that the grades contradict an empty list; empty if they do not."""
-    grades, least = value.get("grades"), value.get("relevant_grade", 1)
-    if not isinstance(grades, dict) or not isinstance(least, int):
-        return ""
-    empty = next((name for name in EXPECTATIONS if value.get(name) == []), None)
-    relevant = next((key for key, grade in grades.items() if isinstance(grade, int) and grade >= least), None)
-    if empty is None or relevant is None:
-        return ""
-    cure = f"write the grades instead of the list, or remove `{relevant}` from them"
-    return f"`grades` says that `{relevant}` is relevant, but `{empty}` is empty, as of a negative question; {cure}"
-
-
 def _explain(detail: ErrorDetails) -> str:
     """Return one pydantic error as `field: problem; fix`."""
-    place, kind = detail["loc"], detail["type"]
-    name = str(place[0]) if place else ""
-    if kind == "missing" and len(place) == 1:
-        return f"`{name}` is missing; every question needs one"
-    if name in LISTS and len(place) == 1:
-        return _explain_list(name, detail)
-    if name == "grades" and len(place) > 1:
-        return _explain_grade(place)
-    if place == ("id",) and kind == "string_type":
+    place = detail["loc"]
+    if place == ("id",) and detail["type"] == "string_type":
         return id_words(detail["input"])
-    return finding_words(detail, FIELDS if len(place) == 1 else FIELDS_WITHIN.get(name, ()))
-
-
-def _explain_grade(place: tuple[int | str, ...]) -> str:
-    """Return the message about an invalid grade or an empty id in `grades`."""
-    if place[-1] == "[key]":
-        return "`grades` names an empty id; write one"
-    return f"the grade of `{'.'.join(map(str, place[1:]))}` is not a whole number from 0 to 1,000; write one"
-
-
-def _explain_list(name: str, detail: ErrorDetails) -> str:
-    """Return the message about a field that is no list, is too long, or does not fit another field."""
-    if detail["type"] == "value_error":
-        return detail["msg"].removeprefix("Value error, ")
-    if detail["type"] == "too_long":
-        return f"`{name}` has {detail['ctx']['actual_length']:,} entries; write at most {detail['ctx']['max_length']:,}"
-    return f"`{name}` is {kind_of(detail['input'])}; write a list of {LISTS[name]}"
+    return finding_words(detail, FIELDS if len(place) == 1 else FIELDS_WITHIN.get(str(*place[:1]), ()))
 
 
 RESPONSE, TOOL_CALLS = "expected_response", "expected_tool_calls"

@@ -49,7 +49,7 @@ from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.targets.child import Service
 from evaltrack.targets.python import import_function
-from evaltrack.targets.threads import in_thread
+from evaltrack.targets.threads import aside
 from evaltrack.targets.worker_pool import Order, Pool, ResponseCall
 from evaltrack.tracking.genai import LIBRARIES, GenaiJudge, LibraryMetric, open_builtin_scorer
 from evaltrack.tracking.rows import columns_with
@@ -277,14 +277,14 @@ class MlflowScorer(Scorer):
         rising = getattr(judge, "higher_is_better", True)
         fields = {"binary": judge.binary, "span": 1.0 if judge.binary else None, "higher_is_better": rising}
         self.declared = (own_score(name or judge.name, spec, list(judge.said), **fields),)
-        self._judge = in_thread(judge)
+        self._judge = judge
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
         """Return the value, or the reason for no value."""
         (score,) = self.declared
         if response.answer is None:
             return OwnValues(reasons={score.name: NO_ANSWER})
-        return measured_values({score.name: await self._judge(question, response)})
+        return measured_values({score.name: await aside(self._judge, question, response)})
 
 
 def _open_mlflow(place: str, spec: str) -> GenaiJudge | LibraryMetric:

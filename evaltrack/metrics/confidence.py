@@ -7,48 +7,44 @@ certainty", "95 % of users", "a 95 % confidence interval") are distinguished fro
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.resources import files
+from typing import Any
 from unicodedata import normalize
 
-_KINDS = {
-    95: "certain,almost certain,certainly,with certainty,definitely,undoubtedly,no doubt,without doubt,without a doubt,"
-    "beyond doubt,sure,surely,for sure,very high confidence,unquestionably,undeniably,indisputably,guaranteed,"
-    "without question,beyond question",
-    80: "likely,confident,confidently,probable,probably,high confidence,presumably,in all likelihood,"
-    "in all probability,little doubt",
-    60: "possible,possibly,might,may,could,perhaps,maybe,plausible,plausibly,conceivable,conceivably,potentially,"
-    "a possibility,more likely than not,more likely,more probable,moderate confidence,medium confidence",
-    50: "as likely as not,as likely,equally likely,equally probable,fifty fifty,toss up,coin flip,coin toss,50 50,"
-    "50/50,could go either way",
-    40: "uncertain,unsure,unclear,unlikely,improbable,doubtful,i doubt,we doubt,low confidence,anything but certain",
-}
-WORDS: Mapping[str, float] = {word: float(percent) for percent, kind in _KINDS.items() for word in kind.split(",")}
+_LISTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("confidence.toml").read_text("utf-8"))
+
+WORDS: Mapping[str, float] = {word: float(percent) for percent, kind in _LISTS["percent"].items() for word in kind}
 """Words -> the confidence that they express, in percent, inside the band of the coupling table."""
 
-_CERTAINLY = r"(?:certainly|definitely|surely|undoubtedly|unquestionably|no doubt|absolutely)"
-_MAYBE = r"(?:possible|possibly|plausible|conceivable|(?:\w+ )?possibility|might|may|could|maybe|perhaps)"
-_ADJECTIVE = r"(?:confident|certain|sure|likely|probable)"
-_NOUN = r"(?:confidence|certainty|probability|likelihood|chances?|odds|possibility|credence)"
-_STRONG, _FAIR = (
-    r"(?:high|strong|good|great|excellent|considerable)",
-    r"(?:moderate|medium|fair|reasonable|decent|some)",
-)
-_WEAK = r"(?:low|small|slim|slight|little|remote|poor|minimal|limited)"
+_DIGITS: Mapping[str, int] = _LISTS["numbers"]
+_TENS: Mapping[str, int] = _LISTS["tens"]
+
+
+def _any(name: str) -> str:
+    """Return a pattern of any word in a list."""
+    return f"(?:{'|'.join(_LISTS['words'][name])})"
+
+
+_CERTAINLY, _MAYBE, _ADJECTIVE, _NOUN = map(_any, ("certainly", "maybe", "adjective", "noun"))
+_STRONG, _FAIR, _WEAK = map(_any, ("strong", "fair", "weak"))
+_PERCENT, _BOUND = map(_any, ("percent_sign", "bound"))
 _DEGREE = r"(?:(?:degree|level) of )?"
+_TO = r"(?: to |-to-|-| / ?|/)"
 _PHRASES: Mapping[str, float] = {
     rf"{_CERTAINLY} (?:\w+ ){{0,2}}?{_MAYBE}|(?:might|may|could) (?:very )?(?:well|{_CERTAINLY})": 60.0,
-    rf"(?:somewhat|moderately|cautiously|modestly|mildly|slightly|partly|partially) {_ADJECTIVE}": 60.0,
+    rf"{_any('somewhat')} {_ADJECTIVE}": 60.0,
     rf"{_CERTAINLY} (?:un|not )(?:certain|likely|clear|sure)|less {_ADJECTIVE}(?: than)?": 40.0,
-    rf"{_CERTAINLY} (?:\w+ )?(?:likely|probable)"
-    rf"|(?:fairly|pretty|quite|reasonably|relatively|rather|mostly) {_ADJECTIVE}"
-    r"|with (?:\w+ )?reasonable certainty": 80.0,
-    rf"(?:considerable|significant|substantial|great|much|high|deep|real|large) {_DEGREE}uncertainty": 40.0,
+    rf"{_CERTAINLY} (?:\w+ )?(?:likely|probable)|{_any('fairly')} {_ADJECTIVE}": 80.0,
+    r"with (?:\w+ )?reasonable certainty": 80.0,
+    rf"{_any('much')} {_DEGREE}uncertainty": 40.0,
     r"with (?:absolute|near|complete|full|total|utter) certainty|without (?:a |any )?(?:\w+ )?(?:shadow of a )?doubt"
     r"|beyond (?:a |any |all )?(?:\w+ )?doubt|no doubt (?:whatsoever|at all)": 95.0,
-    rf"{_FAIR}(?: to |-to-|-| / ?|/){_STRONG} {_DEGREE}{_NOUN}|{_FAIR} {_DEGREE}{_NOUN}": 60.0,
-    rf"{_WEAK}(?: to |-to-|-| / ?|/){_FAIR} {_DEGREE}{_NOUN}|{_WEAK} {_DEGREE}{_NOUN}": 40.0,
+    rf"{_FAIR}(?:{_TO}{_STRONG})? {_DEGREE}{_NOUN}": 60.0,
+    rf"{_WEAK}(?:{_TO}{_FAIR})? {_DEGREE}{_NOUN}": 40.0,
     rf"very high {_DEGREE}(?:confidence|certainty)": 95.0,
     rf"{_STRONG} {_DEGREE}{_NOUN}": 80.0,
     rf"(?:real|distinct|genuine|good|strong) {_MAYBE}": 60.0,
@@ -60,22 +56,13 @@ _WORD = re.compile(
     rf"|{'|'.join(sorted(WORDS, key=len, reverse=True)).replace(' ', '[ -]')})\b(?! (?:20|19)\d\d\b)"
 )
 _N = r"\d{1,3}(?:[.,]\d{1,9})?"
-_PERCENT = r"(?:%|percent|per cent|pct|prozent|pour cent|por ciento|per cento|procent\w*|процент\w*|パーセント)"
-_ABOUT = (
-    r"(?:(?:approximately|approx\.?|roughly|about|around|circa|nearly|almost|close to|maybe|perhaps|probably|possibly"
-    r"|likely|only|just|something like|somewhere(?: around| near)?"
-    r"|between(?= 0?[.,])|in the (?:range|region) of|estimated (?:at|to be)|an?"
-    r"|[~≈]) ?)*"
-)
 _SHARE = (
     rf"[ -]?(?:(?:of|der|des|de (?:los|las|nos)|dei|delle)\b(?! (?:{_NOUN}|being)\b)"
-    r"|(?:stacked|interval|credible|prediction|ci|significance|more|less|fewer|higher|lower|faster|slower|cheaper|larger"
-    r"|smaller|growth|increase|decrease|drop|decline|rise|reduction|discount|off|(?:\w+ )?rate|coverage"
-    r"|share|uptime|availability|margin|accuracy|threshold)\b"
-    r"|confidence (?:interval|level|limit|bound|region|band)s?\b)"
+    rf"|{_any('share')}\b|confidence {_BOUND}s?\b)"
 )
 _NUMBER = re.compile(
-    rf"(?<![a-z0-9_.,/-]){_ABOUT}(?:(?:(?:no|not) (?:more|less) than|at (?:least|most)|up to|[≥≤]|[<>]=) ?"
+    rf"(?<![a-z0-9_.,/-])(?:{_any('about')} ?)*"
+    r"(?:(?:(?:no|not) (?:more|less) than|at (?:least|most)|up to|[≥≤]|[<>]=) ?"
     r"|(?P<over>(?:more than|over|above|>) ?)|(?P<under>(?:less than|under|below|<) ?))?(?:"
     r"(?P<hits>\d{1,4})(?: (?:in|out of) | ?/ ?(?=100?\b))(?P<all>[1-9]\d{0,3})"
     r"|(?P<share>0?[.,]\d{1,9}|1\.0{1,9})(?: ?(?:[-–]|to|and) ?(?P<to>0?[.,]\d{1,9}|1\.0{1,9}))?"
@@ -83,25 +70,17 @@ _NUMBER = re.compile(
     rf" ?{_PERCENT})(?![a-z0-9_%/]|\.\d|{_SHARE})"
 )
 _ANY_NUMBER = re.compile(rf"\d ?{_PERCENT}")
-_FOREIGN = (
-    r"wahrscheinlichkeit|probabilit[éàa]|probabilidade?|вероятност\w*|confiance|confianza|確率|概率|確信度|置信度"
-)
-_AFTER = re.compile(rf"[ (-]*(?:{_NOUN}|{_ADJECTIVE})\b(?! (?:interval|level|limit|bound)s?\b)")
+_AFTER = re.compile(rf"[ (-]*(?:{_NOUN}|{_ADJECTIVE})\b(?! {_BOUND}s?\b)")
 _BEFORE = re.compile(
-    rf"(?:\b(?:{_NOUN}|{_FOREIGN}|p ?\([^()=]{{1,60}}\))(?: (?:level|score|rating|here|now))?"
+    rf"(?:\b(?:{_NOUN}|{_any('foreign_noun')}|p ?\([^()=]{{1,60}}\))(?: (?:level|score|rating|here|now))?"
     r"(?: (?:of|that|in|for) [^.,;:!?=0-9]{1,60}?(?= is | at | ?[=:≈~]| ?\Z))?"
-    rf"(?: ?[:=~≈(–-]| (?:is|are|of|at|von|de|d'environ|di|del|etwa|environ"
-    r"|около|estimated|to|be|would)|(?: very)? (?:high|medium|moderate|low)(?= ?\())*"
+    rf"(?: ?[:=~≈(–-]| {_any('link')}|(?: very)? (?:high|medium|moderate|low)(?= ?\())*"
     rf"|\b(?:{_ADJECTIVE}|than not|possible|unlikely|uncertain) ?[(:,–-]+"
     rf"|\b(?:i|we)(?:'d| would)?(?: \w+)? (?:say|put|give|assign|estimate|guess)(?: \w+){{0,3}})"
     r" ?\Z"
 )
 _ALONE = re.compile(r"(?:i'd say|[ .!?()~≈])*")
-_CHANGE = re.compile(
-    r"\b(?:by|up|down|fell|falls?|rose|rises?|grew|grows?|drop(?:s|ped)?|gain(?:s|ed)?|lost|cuts?|saves?d?"
-    r"|(?:increas|decreas|declin|reduc)\w+|(?:margin|discount|rate|share|growth|drop|rise|cut|tax|accuracy) of)"
-    r"(?: by| to)? ?\Z"
-)
+_CHANGE = re.compile(rf"\b{_any('change')}(?: by| to)? ?\Z")
 _NO_CLAIM = re.compile(
     r"\b(?:as|if|when|where|wherever|whether|all|any|many|several|other|various|these|those|every)"
     r" possible\b(?: \w+s\b)?"
@@ -110,11 +89,10 @@ _NO_CLAIM = re.compile(
     rf"|\bhow (?:very )?(?:{_ADJECTIVE}|possible|plausible)\b|\bno guarantees?\b|\bsame likelihood\b"
     r"|(?:^|[.;:,] ?|\b(?:a|in|under|for|of|by|on|with|from|to|at|some|only|has|have|there are) )certain "
     r"(?!(?:that|of|to|about|and|or|but|it|we|i)\b)(?=\w)"
-    r"|\b(?:hard(?:er)?|difficult|challenging|tough|tricky|impossible|cannot|cant|can't|not(?! (?:only|just)\b)"
-    r"|\w+n't|unable|no(?: one|body)?(?! doubt\b)|never|without|nothing|neither|nor)\b(?: [\w']+){0,7}?"
+    rf"|\b{_any('hard')}\b(?: [\w']+){{0,7}}?"
     r" (?:with(?: [\w%.]+){0,3} (?:certainty|confidence)|for (?:sure|certain))\b(?: (?:is )?(?:hard|impossible)\b)?"
     r"|\bwith(?: [\w%.]+){0,2} certainty is (?:hard|difficult|impossible|not possible)\b"
-    r"|\b(?:confidence|credible|prediction) (?:interval|level|limit|bound|region|band)s? ?(?:\(|of |at )+\d+ ?%\)?"
+    rf"|\b(?:confidence|credible|prediction) {_BOUND}s? ?(?:\(|of |at )+\d+ ?%\)?"
     rf"|\b(?:significan\w+|alpha)(?: level)? (?:at|of) (?:the )?{_N} ?{_PERCENT}(?: (?:confidence )?level)?"
     r"|\bp ?(?:-?value)? ?[<>=≤≥] ?0?\.\d+"
     rf"|(?<=\w )\"(?![^\"]*\b(?:{_NOUN}|{_ADJECTIVE})\b)[^\"]{{0,60}}\d ?%? ?[a-z][^\"]{{0,60}}\""
@@ -126,15 +104,8 @@ _RATED = re.compile(
 )
 _BREAK = re.compile(r"[;:!?,]|\.(?!\d)|\b(?:but|and|though|although|because|since|while|whereas|however)\b")
 _NEGATED = re.compile(
-    r"(?:(?:\b(?:not(?! (?:only|just|merely|simply)\b)|no (?:one|longer|way|reason|means)|never|neither|nor|nobody"
-    r"|nothing|hardly|cannot|cant|dont|isnt|scarcely|barely|far from|doubt|(?:impossible|difficult|hard|early) to)\b"
-    r"|n't\b)(?:\W+[\w']+){0,4}|\b(?:less(?: than)?|no|non|without being))\W*\Z"
+    rf"(?:(?:\b{_any('negation')}\b|n't\b)(?:\W+[\w']+){{0,4}}|\b(?:less(?: than)?|no|non|without being))\W*\Z"
 )
-_DIGITS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
-_TENS = {
-    **{"ten": 10, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50},
-    **{"sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90},
-}
 _SPELT = re.compile(rf"\b({'|'.join(_TENS)})(?:[ -]({'|'.join(_DIGITS)}))?(?=[ -]{_PERCENT}\b)")
 _ODDS = re.compile(rf"\b({'|'.join(_DIGITS)}|\d+)( times)?[ -](in|out of)[ -]({'|'.join(_DIGITS)}|\d+)\b")
 

@@ -208,7 +208,7 @@ class Question(Record):
         if tools is not None and num and num != len(tools):
             entries = f"{num:,} entr{'y' if num == 1 else 'ies'} for {len(tools):,} `expected_tools`"
             cure = "write one for each tool, {} for a tool without expected arguments"
-            raise ValueError(f"`expected_arguments` has {entries}; {cure}")
+            raise ValueError(f"{entries}; {cure}")
         return arguments if any(arguments) else ()
 
     @model_validator(mode="after")
@@ -218,6 +218,10 @@ class Question(Record):
         empty = next((name for name, value in given.items() if not value), None)
         if full and empty:
             raise ValueError(f"`{full}` names {EXPECTATIONS[full]} but `{empty}` is empty; remove one of them")
+        relevant = next((key for key, grade in self.grades.items() if grade >= self.relevant_grade), None)
+        if empty and relevant:
+            cure = f"write the grades instead of the list, or remove `{relevant}` from them"
+            raise ValueError(f"`grades` says that `{relevant}` is relevant, but `{empty}` is empty; {cure}")
         return self
 
     @property

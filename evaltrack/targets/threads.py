@@ -8,25 +8,17 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a sync function in daemon threads, one per call.
+async def aside(function: Callable[..., T], *arguments: Any) -> T:
+    """Return the result of one call in a new daemon thread.
 
     The pools of the standard library wait at exit for hanging calls; daemon threads do not.
     """
-
-    async def call(*arguments: Any) -> Any:
-        return await aside(function, *arguments)
-
-    return call
-
-
-async def aside(function: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of one call in a new daemon thread; a hanging call does not delay the exit."""
     future = Future[T]()
     threading.Thread(target=_make, args=(future, function, arguments), daemon=True, name="evaltrack-target").start()
     return await asyncio.wrap_future(future)
@@ -73,7 +65,7 @@ def user_call(function: Callable[..., Any], *, own_loop: bool) -> Callable[..., 
     awaited in the same loop.
     """
     run: Callable[[Callable[..., Any]], Callable[..., Any]] = in_own_loop if own_loop else lambda same: same
-    begin, finish = run(function) if is_async(function) else in_thread(function), run(awaited)
+    begin, finish = run(function) if is_async(function) else partial(aside, function), run(awaited)
 
     async def call(*arguments: Any) -> Any:
         returned = await begin(*arguments)

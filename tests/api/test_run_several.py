@@ -111,7 +111,7 @@ def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path
     problems = [problem.replace(f"{tmp_path}/", "") for problem in caught.value.problems]
     assert problems == [
         "one.jsonl, other/one.jsonl: 2 golden sets are called `one`; rename one, or name it once",
-        "bad.jsonl:4: `question` is missing; every question needs one",
+        "bad.jsonl:4: `question` is missing; write it",
         "bad.jsonl:5: id `0` is already used on line 1; use another id",
         "worse.jsonl:4: `question` is empty; write some text",
         "none.jsonl: no such file; did you mean one.jsonl?",

@@ -246,19 +246,6 @@ def test_a_table_becomes_a_golden_set(capsys: pytest.CaptureFixture[str]) -> Non
     assert called(capsys, "lint", "out.jsonl")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("column", "field"),
-    [("answer", "expected_answer"), ("Doc IDs", "expected_chunks"), ("sources", "expected_sources")],
-)
-def test_a_column_that_is_likely_a_field_is_suggested(
-    column: str, field: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("mine.csv").write_text(f"question,{column}\na?,x\n")
-    command = ["import", "mine.csv", "-o", "out.jsonl", "--force"]
-    assert f"`{column}` is not a golden field; to read it, write --map {field}={column}" in called(capsys, *command)[2]
-    assert "--map" not in called(capsys, *command, "--map", f"{field}={column}")[2]
-
-
 @pytest.mark.parametrize(("words", "message"), data("cli.json")["a_wrong_import_exits_2"])
 def test_a_wrong_import_exits_2(words: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("there.jsonl").write_text("precious\n")

@@ -177,7 +177,7 @@ def test_all_that_is_wrong_is_one_error(golden: Path, tmp_path: Path) -> None:
         plan(golden, k=[3, 3], settings={"price_in": 1})
     assert [each.replace(f"{tmp_path}/", "") for each in caught.value.problems] == [
         "sweep: prices of the target: give the price of input and of output, or neither",
-        "set.jsonl:3: `question` is missing; every question needs one",
+        "set.jsonl:3: `question` is missing; write it",
     ]
     good = tmp_path / "good.jsonl"
     good.write_text('{"id": 1, "question": "One?", "expected_chunks": ["a"]}\n')

@@ -185,7 +185,7 @@ def test_messages_end_with_the_question() -> None:
 def test_arguments_of_tools() -> None:
     tools = {"expected_tools": ["a", "b"]}
     assert question(**tools, expected_arguments=[{}, {}]) == question(**tools)
-    with pytest.raises(ValidationError, match="`expected_arguments` has 1 entry for 2 `expected_tools`; write one"):
+    with pytest.raises(ValidationError, match="1 entry for 2 `expected_tools`; write one"):
         question(**tools, expected_arguments=[{"x": 1}])
 
 
