@@ -251,8 +251,7 @@ def _declines(way: Differences) -> str | None:
 def _read_as_declining(row: StoredRow) -> bool | None:
     """Return True if a judge says that the answer declines; None if no judge said so or not."""
     if row.negative:
-        passed = row.scores.get("negative_pass")
-        return None if passed is None else bool(passed)
+        return bool(row.scores["negative_pass"]) if "negative_pass" in row.scores else None
     return any(verdict.declined for verdict in row.verdicts) if row.verdicts else None
 
 

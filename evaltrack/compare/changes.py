@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
@@ -62,12 +62,11 @@ def add_fates(paired: Paired) -> None:
 
     frame = paired.frame
     lower, higher = _moved(paired)
-    broke, fixed = (paired.flipped(was=was) & paired.passing_compared for was in (True, False))
     lost = _only_measured_in(paired, "b")
     masks: dict[Fate, Any] = {
-        "broke": broke,
+        "broke": paired.flipped(was=True) & paired.passing_compared,
         "lost": lost,
-        "fixed": fixed,
+        "fixed": paired.flipped(was=False) & paired.passing_compared,
         "lower score": lower,
         "newly measured": _only_measured_in(paired, "c"),
         "higher score": higher,
@@ -230,7 +229,7 @@ class _Explainer:
         if not any(before.id in trials for trials in self._trials):
             return None
         good, bad = sides if worse else sides[::-1]
-        failed, what = _worse_trials(good, bad, moved if worse else [(name, high, low) for name, low, high in moved])
+        failed, what = _worse_trials(good, bad, moved if worse else tuple((name, now, was) for name, was, now in moved))
         passing = _distinct([each for each in good if each.passed] or good)
         votes, explained = Counter[tuple[CauseKind, str | None]](), dict[tuple[CauseKind, str | None], Explained]()
         for row, times in _distinct(failed):
@@ -253,9 +252,7 @@ class _Explainer:
 # Several trials
 
 
-def _worse_trials(
-    good: Sequence[StoredRow], bad: Sequence[StoredRow], drops: Sequence[tuple[str, float, float]]
-) -> tuple[list[StoredRow], str]:
+def _worse_trials(good: Sequence[StoredRow], bad: Sequence[StoredRow], drops: Moved) -> tuple[list[StoredRow], str]:
     """Return the failed trials if their share is larger than on the good side; else the trials with a lower score."""
     if _failing(bad) > _failing(good):
         return [row for row in bad if row.passed is False], "that failed"
@@ -274,18 +271,15 @@ def _failing(trials: Sequence[StoredRow]) -> float:
 
 def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:
     """Return trials with distinct contents, each with its frequency, the most frequent first."""
-    first, counts = dict[object, StoredRow](), Counter[object]()
+    alike = defaultdict[object, list[StoredRow]](list)
     for row in trials:
-        content = (row.passed, *compared_columns(row).values())
-        counts[content] += 1
-        first.setdefault(content, row)
-    return [(first[content], times) for content, times in counts.most_common(MAX_DISTINCT)]
+        alike[row.passed, *compared_columns(row).values()].append(row)
+    most = sorted(alike.values(), key=len, reverse=True)[:MAX_DISTINCT]
+    return [(rows[0], len(rows)) for rows in most]
 
 
 def _showing(row: StoredRow, trial: StoredRow) -> StoredRow:
     """Return the row with the columns of this trial. Known texts of sources are kept."""
-    if row is trial:
-        return row
-    texts = {source.text_digest: source.text for source in row.sources or ()}
+    texts = {source.text_digest: source.text for source in row.sources or () if source.text is not None}
     sources = trial.sources and tuple(replace(each, text=texts.get(each.text_digest)) for each in trial.sources)
     return replace(row, **{name: getattr(trial, name) for name in OF_TRIAL} | {"sources": sources})

@@ -74,11 +74,6 @@ class MetricDelta:
         """True if the difference may be shown: lost questions could have raised the mean, unless it is a regression."""
         return self.regressed or not self.num_lost
 
-    @property
-    def is_worse(self) -> bool:
-        """True if the candidate's mean is worse."""
-        return self.delta < 0 if self.higher_is_better else self.delta > 0
-
 
 RuleState = Literal["broken", "unknown", "not shown", "held"]
 """`not shown`: the limit is exceeded, but not significantly; `unknown`: the gate cannot decide."""
@@ -108,11 +103,14 @@ class Rule:
     p_value: float | None = None
 
 
+GroupKind = Literal["domain", "difficulty", "category"]
+
+
 @dataclass(frozen=True)
 class GroupDelta:
     """The metrics of one domain, difficulty or category."""
 
-    kind: Literal["domain", "difficulty", "category"]
+    kind: GroupKind
     name: str
     num_questions: int
     metrics: tuple[MetricDelta, ...]
@@ -222,8 +220,6 @@ class SetComparisons:
         return EXIT_CODES[self.verdict]
 
     def _repr_html_(self) -> str:
-        return "".join(
-            (each.comparison and each.comparison._repr_html_())
-            or f"<p>{escape(each.golden)}: {escape(each.problem)}</p>"
-            for each in self.sets
-        )
+        problems = {each.golden: f"<p>{escape(each.golden)}: {escape(each.problem)}</p>" for each in self.sets}
+        screens = ((each.golden, each.comparison and each.comparison._repr_html_()) for each in self.sets)
+        return "".join(screen or problems[golden] for golden, screen in screens)

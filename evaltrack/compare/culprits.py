@@ -195,8 +195,8 @@ def find_behind(comparison: Comparison) -> Behind | None:
     cause, questions = max(comparison.causes.items(), key=lambda item: item[1])
     alike = [change.cause for change in comparison.worse if change.cause.kind == cause]
     ranks = Counter((each.rank_before, each.rank_after) for each in alike if each.rank_before and each.rank_after)
-    first_ranks = max(ranks, key=ranks.__getitem__, default=None)
-    return Behind(cause, questions, (), first_ranks, _related(cause, comparison.differences))
+    most = max(ranks, key=ranks.__getitem__, default=None)
+    return Behind(cause, questions, ranks=most, differences=_related(cause, comparison.differences))
 
 
 def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
@@ -248,9 +248,5 @@ def _moved(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
 
 def _texts(rows: Iterable[StoredRow | None]) -> dict[str, str]:
     """Return the first text that a row holds of each source."""
-    texts: dict[str, str] = {}
-    for row in filter(None, rows):
-        for source in row.sources or ():
-            if source.text is not None:
-                texts.setdefault(row.name_of(source), source.text)
-    return texts
+    sources = ((row.name_of(each), each.text) for row in rows if row for each in row.sources or ())
+    return dict(reversed([(name, text) for name, text in sources if text is not None]))

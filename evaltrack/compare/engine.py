@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_args
 
 from evaltrack.compare.changes import add_fates, changed_questions
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
+from evaltrack.compare.comparison import Comparison, GroupDelta, GroupKind, MetricDelta
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import GROUP_METRICS, NotComparableError, Paired, Side, numbers
 from evaltrack.compare.reruns import Questions, Rerun, Rerunner, Reruns, rerun_questions
@@ -65,7 +65,8 @@ def compare(
     """
     gate, accepted = gate or Gate(), accepted or {}
     was, now = baseline.info.signature, candidate.info.signature
-    redeclared = _declared_otherwise(was, now)
+    declared = {score.name: score for score in was.scores}
+    redeclared = tuple(score.name for score in now.scores if declared.get(score.name, score) != score)
     paired = Paired(baseline, candidate, metrics_left_out(was, now, ignore) | set(redeclared))
     add_fates(paired)
     measure = _Measure(paired, gate, resamples)
@@ -98,12 +99,6 @@ def compare(
 
 
 # Comparability
-
-
-def _declared_otherwise(baseline: Signature, candidate: Signature) -> tuple[str, ...]:
-    """Return the user-defined scores of both runs that are declared, or computed, in different ways."""
-    was = {score.name: score for score in baseline.scores}
-    return tuple(score.name for score in candidate.scores if was.get(score.name, score) != score)
 
 
 def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
@@ -143,7 +138,8 @@ class _Measure:
 
     def __init__(self, paired: Paired, gate: Gate, resamples: int) -> None:
         self._paired, self._gate, self._resamples = paired, gate, resamples
-        latencies = tuple(each for each in LATENCIES if each.metric in gate.metrics)
+        gated = set(gate.drops).union(*gate.domain_drops.values())
+        latencies = tuple(each for each in LATENCIES if each.metric in gated)
         self._table = replace(paired.table, latencies=latencies)
 
     def deltas(
@@ -168,8 +164,7 @@ class _Measure:
         unknown = set(self._gate.domain_drops).difference(frame["domain_c"], *selectable)
         if unknown:
             raise UsageError(f"`max_drop=`: no question in both runs is of domain `{sorted(unknown)[0]}`")
-        kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
-        for kind in kinds:
+        for kind in get_args(GroupKind):
             for name, part in frame.groupby(f"{kind}_c", observed=True):
                 drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
                 names = {*GROUP_METRICS, *self._table.own_names, *drops}
@@ -220,9 +215,9 @@ class _Measure:
     ) -> tuple[tuple[float, float] | None, str | None]:
         """Return the interval of the difference, limited to possible values of the mean, and its method."""
         if score.quantile is not None:
-            interval = quantile_interval(was, now, score.quantile, resamples=self._resamples)
-            return interval, interval and "percentile"
-        made = paired_interval(was, now, span=score.span, resamples=self._resamples)
+            made = quantile_interval(was, now, score.quantile, resamples=self._resamples)
+        else:
+            made = paired_interval(was, now, span=score.span, resamples=self._resamples)
         if made is None:
             return None, None
         most = float("inf") if score.span is None else score.span - before

@@ -52,11 +52,6 @@ class Gate:
     kind: GateKind = "auto"
     explicit: frozenset[str] = frozenset()
 
-    @property
-    def metrics(self) -> frozenset[str]:
-        """The metrics that have a rule for the whole set or a domain."""
-        return frozenset(self.drops).union(*self.domain_drops.values())
-
 
 def parse_drops(
     texts: Iterable[str], table: MetricTable | None = None
@@ -74,7 +69,7 @@ def parse_drops(
     overall, domains, explicit = dict(DEFAULT_DROPS), dict[str, dict[str, Threshold]](), set[str]()
     for text in texts:
         rule = f"`max_drop={text}`"
-        match = re.fullmatch(r"(?:(.+):)?(\w+)=(off|[0-9.eE+-]+)(%?)", text.strip())
+        match = re.fullmatch(r"(?:(.+):)?(\w+)=(off|-?\d*\.?\d+(?:[eE][+-]?\d+)?)(%?)", text.strip())
         if match is None:
             raise UsageError(f"{rule}: write METRIC=5%, METRIC=0.05, METRIC=off or DOMAIN:METRIC=5%")
         domain, name, amount, percent = match.groups()
@@ -99,10 +94,7 @@ def _threshold(rule: str, score: Score, amount: str, *, relative: bool) -> Thres
     Raises:
         UsageError: it is no number from 0, or so large that no drop can exceed it: `mrr=5` instead of `mrr=5%`.
     """
-    try:
-        value = float(amount) / (100 if relative else 1)
-    except ValueError:
-        value = -1.0
+    value = float(amount) / (100 if relative else 1)
     if not 0 <= value < float("inf"):
         raise UsageError(f"{rule}: `{amount}` is not a number from 0")
     may_fall_below_0 = score.own and score.span is None

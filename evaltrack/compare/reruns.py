@@ -154,6 +154,7 @@ class _Session:
         self._measured = defaultdict[str, list[Answer]](list)
         self._passed, self._failed, self._unmeasured = Counter[str](), Counter[str](), Counter[str]()
         self._records = rerunner.records(questions.broke) if questions.broke else {}
+        self._own = {key: questions.trials.get(key, (0, 1)) for key in questions.broke}
 
     def result(self) -> Reruns:
         """Rerun, and return the state of each question that broke."""
@@ -202,34 +203,28 @@ class _Session:
         return [key for key in ids if self._failed[key]]
 
     def _rerun_broken(self) -> dict[str, RerunState]:
-        """Return the state of each question that broke. Those that fail consistently are `unclear` at this point."""
-        broke = self._questions.broke
+        """Return the state of each question that broke. Those that fail consistently are `unclear` at this point.
+
+        Calls are kept for one round of the questions that fail on both sides: these may show that the target is
+        deterministic. None are if answers vary already, or if these questions are too many.
+        """
+        broke, failing = self._questions.broke, self._questions.failing
         level = RECORD_LEVEL / max(len(broke), 1)
         confirmed = {key for key in broke if self._p_of_record(key) < level}
-        open_ids = [key for key in broke if key not in confirmed and not self._passes_in_trials(key)]
+        open_ids = [key for key in broke if key not in confirmed and not self._own[key][0]]
         for _ in range(RERUNS):
-            asked = self._ask(open_ids, kept=self._calls_kept())
+            spared = self._same and 2 * len(failing) <= self._rerunner.limit
+            asked = self._ask(open_ids, kept=len(failing) if spared else 0)
             confirmed |= {key for key in asked if self._p_of_record(key) < level}
             open_ids = [key for key in open_ids if key not in confirmed and not self._passed[key]]
         return {key: "confirmed" if key in confirmed else self._undecided(key) for key in broke}
 
-    def _calls_kept(self) -> int:
-        """Return the calls to keep for one round of the questions that fail on both sides.
-
-        These may show that the target is deterministic. 0 if answers vary already, or if these questions are too many.
-        """
-        failing = len(self._questions.failing)
-        return failing if self._same and 2 * failing <= self._rerunner.limit else 0
-
     def _undecided(self, key: str) -> RerunState:
         """Return the state of a question that its record does not confirm."""
         explained = self._has_record(key) and self._p_of_record(key) > FLAKY_LEVEL
-        if self._passed[key] or self._passes_in_trials(key) or explained:
+        if self._passed[key] or self._own[key][0] or explained:
             return "flaky"
         return "unclear" if self._failed[key] else "not rerun"
-
-    def _passes_in_trials(self, key: str) -> int:
-        return self._questions.trials.get(key, (0, 1))[0]
 
     def _has_record(self, key: str) -> bool:
         return self._records.get(key, (0, 0))[1] >= 3
@@ -239,7 +234,7 @@ class _Session:
         if not self._has_record(key):
             return 1.0
         passed, trials = self._records[key]
-        own_passed, own_trials = self._questions.trials.get(key, (0, 1))
+        own_passed, own_trials = self._own[key]
         failed = own_trials - own_passed + self._failed[key]
         return worse_than_record(failed, failed + own_passed + self._passed[key], trials - passed, trials)
 

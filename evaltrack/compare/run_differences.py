@@ -56,7 +56,8 @@ def run_differences(baseline: Run, candidate: Run) -> tuple[RunDifference, ...]:
     names -= {*SETTING_TAGS, COMMIT} - (baseline.settings.keys() & candidate.settings.keys())
     was, now = (_settings(run, names) for run in (baseline, candidate))
     unstated = {name for name in was.keys() ^ now.keys() if name in DIGESTS or name.startswith(CODE)}
-    unstated |= set() if _names_model(baseline) and _names_model(candidate) else {MODEL}
+    if not {baseline.signature.model, candidate.signature.model}.isdisjoint((NOT_STATED, RECORDED_MODEL)):
+        unstated.add(MODEL)
     differing = [name for name in {*was, *now} - unstated if was.get(name) != now.get(name)]
     if COMMIT in differing and _code(was[COMMIT]) == _code(now[COMMIT]):
         differing.remove(COMMIT)
@@ -88,10 +89,6 @@ def has_other_settings(difference: RunDifference) -> bool:
     """Return True if both targets search the same folder with other settings, such as another chunk size."""
     folders = {(value or "").partition("?")[0] for value in (difference.baseline, difference.candidate)}
     return difference.name == TARGET and len(folders) == 1 and folders.pop().startswith("bm25:")
-
-
-def _names_model(run: Run) -> bool:
-    return run.signature.model not in (NOT_STATED, RECORDED_MODEL)
 
 
 def _settings(run: Run, names: Collection[str]) -> dict[str, str]:

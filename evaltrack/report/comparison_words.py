@@ -170,7 +170,7 @@ def way_of(comparison: Comparison, metric: MetricDelta) -> Way:
     """Return the direction of the change: `same` if the verdict is unknown or the means leave out lost questions."""
     if not metric.delta or not metric.shows_change or (comparison.verdict == "unknown" and not metric.regressed):
         return "same"
-    return "worse" if metric.is_worse else "better"
+    return "worse" if (metric.delta < 0) == metric.higher_is_better else "better"
 
 
 def drop_words(metric: MetricDelta) -> str:

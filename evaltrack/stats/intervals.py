@@ -35,18 +35,19 @@ RESAMPLED_PAIRS, RESAMPLED_CHANGES = 100, 30
 CONTINUOUS = 0.8
 """Share of distinct differences among few pairs from which they are taken as continuous."""
 
-Method: TypeAlias = Literal["bca", "bca-grouped", "bootstrap-t", "adjusted-t"]
+Method: TypeAlias = Literal["bca", "bca-grouped", "bootstrap-t", "adjusted-t", "percentile"]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval of a mean difference, `low` to `high`, in the unit of the score, and its `method`.
+    """A confidence interval of a difference, `low` to `high`, in the unit of the score, and its `method`.
 
     - ``bca``: bootstrap, every distinct difference resampled exactly.
     - ``bca-grouped``: bootstrap of groups of close differences; see `evaltrack.stats.bootstrap.bca`.
     - ``bootstrap-t``: studentised bootstrap, or Student's t if that is wider, both widened because a bootstrap of few
       pairs is too narrow: few pairs, hardly two alike.
     - ``adjusted-t``: Student's t after two pairs were added, one in each direction: few pairs or few changes.
+    - ``percentile``: bootstrap of a quantile.
     """
 
     low: float
@@ -150,7 +151,7 @@ def quantile(values: Floats, share: float) -> float:
 
 def quantile_interval(
     baseline: Floats, candidate: Floats, share: float, *, resamples: int = 10_000, seed: int = 0
-) -> tuple[float, float] | None:
+) -> Interval | None:
     """Return the 95 % interval of the difference of a quantile, candidate - baseline.
 
     It is the percentile bootstrap over pairs (Efron 1979). None if fewer than `BEYOND` values are on either side of the
@@ -164,7 +165,7 @@ def quantile_interval(
     samples = (generator.integers(0, n, n) for _ in range(_samples(n, resamples)))
     differences = [quantile(candidate[chosen], share) - quantile(baseline[chosen], share) for chosen in samples]
     low, high = np.quantile(differences, [0.025, 0.975])
-    return float(low), float(high)
+    return Interval(float(low), float(high), "percentile")
 
 
 def swap_test(baseline: Floats, candidate: Floats, share: float, *, resamples: int = 10_000, seed: int = 0) -> float:

@@ -336,7 +336,7 @@ def test_the_interval_holds_the_true_difference() -> None:
         was, now = np.exp(0.5 * draws.standard_normal((2, 150)))
         ends = quantile_interval(was, 2 * now, 0.95, resamples=300, seed=seed)
         assert ends is not None
-        held += ends[0] <= true <= ends[1]
+        held += ends.low <= true <= ends.high
     assert held >= 176
 
 
