@@ -12,10 +12,10 @@ from evaltrack.records.run import (
     OWN_PARAM,
     PACKAGES,
     RECORDED_MODEL,
-    RESPONSES,
+    RECORDED_RESPONSES,
+    RECORDED_VERDICTS,
     SETTING_TAGS,
     UNCOMMITTED,
-    VERDICTS,
     Run,
     read_packages,
 )
@@ -119,4 +119,4 @@ def _weight(name: str, was: str | None, now: str | None) -> int:
         return 3 if name == TARGET else 4
     if name.startswith(PACKAGE):
         return 6
-    return {CORPUS: 7, COMMIT: 8, **dict.fromkeys((RESPONSES, VERDICTS, *DIGESTS), 9)}.get(name, 5)
+    return {CORPUS: 7, COMMIT: 8, **dict.fromkeys((RECORDED_RESPONSES, RECORDED_VERDICTS, *DIGESTS), 9)}.get(name, 5)

@@ -45,11 +45,11 @@ from evaltrack.records.run import (
     CODE,
     CORPUS,
     PACKAGES_TAG,
-    RESPONSES,
+    RECORDED_RESPONSES,
+    RECORDED_VERDICTS,
     SETTING_TAGS,
     SYSTEM_TAG,
     THEN,
-    VERDICTS,
     System,
     both_states,
     packages_text,
@@ -309,7 +309,7 @@ class Plan(Opened):
         verdicts = ", ".join(filter(None, (judge.recording for judge in self.judges)))
         target = self.target
         code = packages_text(target.files)
-        states = {RESPONSES: target.recording, VERDICTS: verdicts, CORPUS: target.corpus}
+        states = {RECORDED_RESPONSES: target.recording, RECORDED_VERDICTS: verdicts, CORPUS: target.corpus}
         states[CODE] = sha256(code.encode()).hexdigest()[:12] if code else ""
         before = self.made_from_before
         return {name: both_states(before.get(name, ""), state) for name, state in states.items() if state}

@@ -110,7 +110,7 @@ CORPUS_TAG = "evaltrack.corpus"
 NOT_STATED, RECORDED_MODEL = "not stated", "recorded"
 """The values of `model` for a target that does not name its model, and for recorded responses that name none."""
 
-RESPONSES, VERDICTS = "recorded responses", "recorded verdicts"
+RECORDED_RESPONSES, RECORDED_VERDICTS = "recorded responses", "recorded verdicts"
 """The settings that hold the digests of the files of recorded responses and verdicts."""
 
 RESPONSES_TAG, VERDICTS_TAG = "evaltrack.recorded_responses", "evaltrack.recorded_verdicts"
@@ -128,8 +128,8 @@ THEN = " → "
 SETTING_TAGS = {
     PACKAGES: PACKAGES_TAG,
     CORPUS: CORPUS_TAG,
-    RESPONSES: RESPONSES_TAG,
-    VERDICTS: VERDICTS_TAG,
+    RECORDED_RESPONSES: RESPONSES_TAG,
+    RECORDED_VERDICTS: VERDICTS_TAG,
 }
 """The settings that are tags of a run instead of params. A run may lack any of them."""
 

@@ -30,7 +30,7 @@ from evaltrack.report.words import (
     score_title,
 )
 
-VERDICTS: dict[Verdict, str] = {"ok": "No regression", "regression": "Regression", "unknown": "Unknown"}
+VERDICT_TITLES: dict[Verdict, str] = {"ok": "No regression", "regression": "Regression", "unknown": "Unknown"}
 
 Tone = Literal["ok", "bad", "warn", "muted"]
 """Green, red, amber, or grey."""

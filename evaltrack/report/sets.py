@@ -18,7 +18,7 @@ from evaltrack.evaluation.ranking import Leaderboard
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.records.base import count
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison_words import TONES, VERDICTS, cause_words, reasons
+from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, cause_words, reasons
 from evaltrack.report.escaping import clip, inert, json_without_commands
 from evaltrack.report.html.page import document, render
 from evaltrack.report.html.run_page import run_kind
@@ -140,7 +140,7 @@ def sets_json_text(made: SetComparisons) -> str:
 
 
 def _without(each: ComparedSet) -> dict[str, Any]:
-    code, headline = EXIT_CODES[each.verdict], VERDICTS[each.verdict]
+    code, headline = EXIT_CODES[each.verdict], VERDICT_TITLES[each.verdict]
     return MissingComparison.of(each, exit_code=code, headline=headline, reasons=[each.problem]).data()
 
 
@@ -168,7 +168,7 @@ def _fields(made: SetComparisons) -> dict[str, Any]:
     of_verdict = sum(each.verdict == made.verdict for each in made.sets)
     share = "" if of_verdict == len(made.sets) else f"{of_verdict:,} of "
     return {
-        "headline": f"{VERDICTS[made.verdict]} in {share}{count(len(made.sets), 'golden set')}",
+        "headline": f"{VERDICT_TITLES[made.verdict]} in {share}{count(len(made.sets), 'golden set')}",
         "rows": comparisons_table(made),
         "sets": list(map(_told, made.sets)),
     }
@@ -183,7 +183,7 @@ def _told(each: ComparedSet) -> dict[str, Any]:
     if made is None:
         return {"golden": each.golden, "lines": [each.problem], "broke": [], "more": 0}
     words = say.verdict(made)
-    lines = [words] if words != VERDICTS[each.verdict] else []
+    lines = [words] if words != VERDICT_TITLES[each.verdict] else []
     if each.verdict != "ok":
         lines += [*reasons(made), *filter(None, [say.cause(made)])]
     broke = [(change.id, change.question, cause_words(change)) for change in made.flips[:QUESTIONS]]
@@ -225,7 +225,7 @@ def comparisons_table(made: SetComparisons) -> list[list[str]]:
 
 
 def _compared_cells(each: ComparedSet, names: list[str]) -> list[str]:
-    made, head = each.comparison, [clip(each.golden, 80), VERDICTS[each.verdict]]
+    made, head = each.comparison, [clip(each.golden, 80), VERDICT_TITLES[each.verdict]]
     if made is None:
         return [*head, *["–"] * (5 + len(names))]
     part = made.candidate.signature.selection

@@ -60,7 +60,7 @@ def helpers() -> dict[str, Any]:
 
     modules = (failure_words, rubric, run, culprits, differences, run_differences, words, comparison_words)
     names = {name: value for module in modules for name, value in vars(module).items()}
-    return names | {"first_of": first_of, "verb": verb, "say": say, "RECORDED_VERDICTS": run.VERDICTS}
+    return names | {"first_of": first_of, "verb": verb, "say": say}
 
 
 _plain = cache(partial(environment, str))
