@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from evaltrack.api.compare_sides import side_of_rows
-from evaltrack.compare.pairing import Side
+import pyarrow as pa
+
+from evaltrack.api.compare_sides import light_columns
+from evaltrack.compare.pairing import Side, side_frame
 from evaltrack.evaluation.ranking import Contender
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, stored_row
-from evaltrack.tracking.rows import columns_of
+from evaltrack.tracking.rows import columns_of, file_columns, file_schema
 
 K = 5
 
@@ -52,7 +54,14 @@ def row(asked: Question, given: Response | Failure, position: int = 0, score: fl
 
 def side(rows: Iterable[StoredRow], name: str = "run", **signature: Any) -> Side:
     made = Signature(**{"golden": "set", "golden_digest": "0", "k": K, "target": name, **signature})
-    return side_of_rows(Run(name, name, made), list(rows))
+    by_id = {row.id: row for row in rows}
+    table = pa.Table.from_pylist([*map(file_columns, by_id.values())], schema=file_schema(made.own_names))
+
+    def rows_of(ids: Collection[str], whole: Collection[str]) -> Mapping[str, StoredRow]:
+        return {key: by_id[key] if key in whole else by_id[key].without_texts() for key in ids if key in by_id}
+
+    info = Run(name, name, made)
+    return Side(info, side_frame([table.select(light_columns(info))]), rows_of)
 
 
 def rows_of(

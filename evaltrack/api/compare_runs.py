@@ -72,18 +72,18 @@ def compare_runs(
     config.rules()  # rules that are wrong for any runs fail before the store is read
     golden = config.golden
     store = connect_to_read(tracking_uri)
-    saved = side_of_file(Path(baseline_file)) if baseline_file else None
-    name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
-    try:
-        candidate_run, baseline_run = choose_runs(
-            store, candidate, baseline, experiment, saved=saved.info if saved else None, golden=name
-        )
-    except UsageError as error:
-        if golden != golden_name(golden) and not Path(golden).exists():
-            raise UsageError(f"{golden}: no such file; {error}", guide=error.guide) from None
-        raise
-    rules = config.rules(metric_table(candidate_run.signature.scores, baseline_run.signature.scores))
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
+        saved = side_of_file(Path(baseline_file), Path(folder)) if baseline_file else None
+        name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
+        try:
+            candidate_run, baseline_run = choose_runs(
+                store, candidate, baseline, experiment, saved=saved.info if saved else None, golden=name
+            )
+        except UsageError as error:
+            if golden != golden_name(golden) and not Path(golden).exists():
+                raise UsageError(f"{golden}: no such file; {error}", guide=error.guide) from None
+            raise
+        rules = config.rules(metric_table(candidate_run.signature.scores, baseline_run.signature.scores))
         was = saved or side_of_run(store, baseline_run, Path(folder))
         now = side_of_run(store, candidate_run, Path(folder))
         accepted = accepted_words(store, candidate_run.run_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -26,9 +25,10 @@ from evaltrack.records.stored_row import PRINTS, StoredRow
 from evaltrack.report.run_json import RUN_SCHEMA
 from evaltrack.tracking.find_runs import fetch_rows
 from evaltrack.tracking.rows import (
+    BATCH,
     DamagedError,
+    RowsError,
     check_rows,
-    check_values,
     columns_with,
     damaged,
     file_columns,
@@ -84,13 +84,14 @@ def side_of_table(info: Run, path: Path) -> Side:
 
     with whose():
         check_rows(path, info.num_questions, (*ALWAYS, *PRINTS))
-        frame = side_frame(read_groups(path, _light_columns(info)))
+        frame = side_frame(read_groups(path, light_columns(info)))
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return Side(info, frame, rows)
 
 
-def _light_columns(run: Run) -> list[str]:
+def light_columns(run: Run) -> list[str]:
+    """Return the columns of a run that are read for every question."""
     columns = [*LIGHT_COLUMNS, *(score.name for score in own_scores_of(run.signature))]
     if run.signature.target.startswith("recorded:"):
         columns.remove(SECONDS)  # the time to read a recording is not that of an answer
@@ -116,26 +117,7 @@ def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
     return None
 
 
-def side_of_rows(info: Run, rows: Sequence[StoredRow]) -> Side:
-    """Return rows in memory as one side.
-
-    Raises:
-        DamagedError: they hold values that no evaluation can hold.
-    """
-    import pyarrow as pa
-
-    by_id = {row.id: row for row in rows}
-    own = tuple(score.name for score in own_scores_of(info.signature))
-    table = pa.Table.from_pylist(list(map(file_columns, rows)), schema=file_schema(own))
-    check_values(table, own)
-
-    def rows_of(ids: Collection[str], whole: Collection[str]) -> Mapping[str, StoredRow]:
-        return {key: by_id[key] if key in whole else by_id[key].without_texts() for key in ids if key in by_id}
-
-    return Side(info, side_frame([table.select(_light_columns(info))]), rows_of)
-
-
-# A saved `evaltrack run --output json` gets the same checks as the rows of a run
+# The rows of a saved `evaltrack run --output json` become a Parquet file, and get the same checks as those of a run
 
 HEAD = 200
 """Bytes at the start of a saved run that hold the name of its schema."""
@@ -161,16 +143,23 @@ class _Saved(BaseModel):
     settings: dict[str, str] = {}
 
 
-def side_of_file(path: Path) -> Side:
-    """Return a saved `evaltrack run --output json` as one side.
+def side_of_file(path: Path, folder: Path) -> Side:
+    """Return a saved `evaltrack run --output json` as one side. `folder` is needed until the comparison is done.
 
     Raises:
         UsageError: the file cannot be read, or is not a saved run.
     """
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
-        return _side(path.name, _Saved.model_validate(_object_in(path)))
+        info, rows = _checked(path.name, _Saved.model_validate(_object_in(path)))
+        table = pa.Table.from_pylist(list(map(file_columns, rows)), schema=file_schema(info.signature.own_names))
+        pq.write_table(table, folder / "baseline.parquet", row_group_size=BATCH)
+        side = side_of_table(info, folder / "baseline.parquet")
+        _check_rows(rows, info)
+    except RowsError as error:
+        raise UsageError(f"{path}: {error.problem}; save it again") from None
     except OSError as error:
         problem = f"cannot be read: {error.strerror}; {SAVE.format(path)}, or name a run with --baseline-run"
         raise UsageError(f"{path}: {problem}", guide=Guide.BASELINE) from None
@@ -182,6 +171,7 @@ def side_of_file(path: Path) -> Side:
         raise UsageError(f"{path}: is damaged: it is nested too deeply") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as error:
         raise UsageError(f"{path}: is damaged or of another version: {type(error).__name__}: {error}") from None
+    return side
 
 
 def _object_in(path: Path) -> dict[str, Any]:
@@ -201,42 +191,33 @@ def _object_in(path: Path) -> dict[str, Any]:
     return saved
 
 
-def _side(name: str, saved: _Saved) -> Side:
-    """Return a saved run as one side, after a check of its status, number of rows, names of scores and means."""
+def _checked(name: str, saved: _Saved) -> tuple[Run, list[StoredRow]]:
+    """Return a saved run and its rows, after a check of its status and of the names of its scores."""
     if saved.status != "FINISHED":
         raise DamagedError(f"its run is {saved.status}, and only a FINISHED one is a baseline")
-    totals, signature = saved.totals, saved.signature
-    num_questions = len(saved.rows) if totals.num_questions is None else totals.num_questions
-    if len(saved.rows) != num_questions:
-        raise DamagedError(f"it holds {len(saved.rows):,} rows, but states {num_questions:,} questions")
-    own, names = signature.own_names, {column.name for column in columns_with()}
+    own, names = saved.signature.own_names, {column.name for column in columns_with()}
     for score in own:
         if own.count(score) > 1 or score in names:
             raise DamagedError(f"it declares a score `{score}`, which is a name of another column")
     if not all(isinstance(row.get("id"), str) for row in saved.rows):
         raise TypeError("`rows` is not a list of objects with an `id`")
     names |= {*own}
-    stored = [StoredRow.of({name: row[name] for name in row if name in names}, own) for row in saved.rows]
+    rows = [StoredRow.of({name: row[name] for name in row if name in names}, own) for row in saved.rows]
     info = Run(
         "",
         name,
-        signature,
-        num_questions=num_questions,
-        num_errors=totals.num_errors,
+        saved.signature,
+        num_questions=len(rows) if saved.totals.num_questions is None else saved.totals.num_questions,
+        num_errors=saved.totals.num_errors,
+        means=saved.metrics,
         settings=saved.settings,
     )
-    side = side_of_rows(info, stored)
-    _check_rows(stored, info)
-    if metric := other_mean(side.frame, saved.metrics):
-        raise DamagedError(f"the mean of its rows is not its {metric}")
-    return side
+    return info, rows
 
 
 def _check_rows(rows: Sequence[StoredRow], run: Run) -> None:
-    """Refuse repeated rows, rows whose `passed` contradicts their scores, and rows of another golden set."""
-    times = Counter(row.id for row in rows)
-    problems = [f"`{key}` is there {number} times" for key, number in times.items() if number > 1]
-    problems += [
+    """Refuse rows whose `passed` contradicts their scores, and rows of another golden set."""
+    problems = [
         f"`{row.id}`: `passed` is {json.dumps(row.passed)}, and by its scores {json.dumps(due)}"
         for row in rows
         if row.passed != (due := _passed(row, run))

@@ -79,7 +79,7 @@ def baseline(folder: Path, raw: bytes) -> None:
     """A saved run, compared with a good one."""
     path = folder / "baseline.json"
     path.write_bytes(raw)
-    side = side_of_file(path)
+    side = side_of_file(path, folder)
     made = compare(side, good_side(folder))
     comparison_markdown(made)
     json.dumps(comparison_json(made)).encode()
@@ -87,10 +87,11 @@ def baseline(folder: Path, raw: bytes) -> None:
 
 def good_side(folder: Path) -> Any:
     """The other side."""
-    path = folder / "good.json"
+    path = folder / "good" / "run.json"
     if not path.exists():
+        path.parent.mkdir()
         path.write_bytes(saved_run())
-    return side_of_file(path)
+    return side_of_file(path, path.parent)
 
 
 def settings(folder: Path, raw: bytes) -> None:
