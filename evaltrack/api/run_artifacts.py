@@ -41,7 +41,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     if result.totals["num_questions"] > LISTED:
         release_free_memory()  # before the page, which needs the most memory
     trace_link = store.trace_link(run.experiment_id, run.run_id)
-    around = Around(name=run.name, traces=writer.traced(plan.traces), trace_link=trace_link)
+    around = Around(name=run.name, traces=writer.traced, trace_link=trace_link)
     writer.log_text(REPORT, [run_html(result, writer.rows, around)])
     note = with_own_note(plan.settings.note, run_note(result, len(plan.settings.note)))
     metrics, _ = logged_metrics(result)

@@ -375,7 +375,7 @@ class _Evaluation:
         settings, names = self.plan.settings, self.plan.signature.own_names
         interruption: BaseException | None = None
         trials_of_each = settings.trials if self.plan.several_trials else 0
-        with RunWriter(self.store, self.run, settings.k, trials_of_each, names) as writer:
+        with RunWriter(self.store, self.run, settings.k, trials_of_each, names, self.plan.traces) as writer:
             takers = Takers(self.plan, writer, self.progress)
             self.progress.start(len(self.plan.golden))
             try:
@@ -390,7 +390,7 @@ class _Evaluation:
             result = self._result(takers, status)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
-            writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
+            writer.log_traces(self.progress.note, lambda: stop.is_requested)
             writer.check_artifacts()
         return result, interruption
 

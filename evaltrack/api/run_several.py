@@ -30,7 +30,7 @@ from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, lea
 from evaltrack.report.run_text import with_own_note
 from evaltrack.report.sets import sets_note
 from evaltrack.system.processes import Stop
-from evaltrack.tracking.find_runs import find_evaluation, resolve_run
+from evaltrack.tracking.find_runs import find_evaluation, named_run
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
     Child,
@@ -43,7 +43,7 @@ from evaltrack.tracking.parents import (
 )
 from evaltrack.tracking.runs import OpenRun, Place, Status
 from evaltrack.tracking.server_retries import few_retries
-from evaltrack.tracking.store import Store, connect, find_run
+from evaltrack.tracking.store import Store, connect
 
 if TYPE_CHECKING:
     from evaltrack.options import EvaluationOptions
@@ -272,8 +272,9 @@ def _resumed(plan: SweepPlan, store: Store, name: str) -> OpenRun:
     """
     if os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack sweep FILE --resume RUN")
-    run_id = resolve_run(store, name)
-    children = find_children(store, OpenRun(run_id, find_run(store, run_id).info.experiment_id))
+    run = named_run(store, name)
+    run_id: str = run.info.run_id
+    children = find_children(store, OpenRun(run_id, run.info.experiment_id))
     if children and not children.keys() & set(plan.digests):
         why = "its configurations, golden set or version of evaltrack differ"
         raise UsageError(f"run {run_id} is a different sweep: {why}. Start a new one, without `resume=`")

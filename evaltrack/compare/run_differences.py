@@ -14,7 +14,7 @@ from evaltrack.records.run import (
     RECORDED_MODEL,
     RECORDED_RESPONSES,
     RECORDED_VERDICTS,
-    SETTING_TAGS,
+    STATES,
     UNCOMMITTED,
     Run,
     read_packages,
@@ -53,7 +53,7 @@ def run_differences(baseline: Run, candidate: Run) -> tuple[RunDifference, ...]:
     """
     both = bool(baseline.settings and candidate.settings)
     names = {*baseline.settings, *candidate.settings} if both else set()
-    names -= {*SETTING_TAGS, COMMIT} - (baseline.settings.keys() & candidate.settings.keys())
+    names -= {*STATES, COMMIT} - (baseline.settings.keys() & candidate.settings.keys())
     was, now = (_settings(run, names) for run in (baseline, candidate))
     unstated = {name for name in was.keys() ^ now.keys() if name in DIGESTS or name.startswith(CODE)}
     if not {baseline.signature.model, candidate.signature.model}.isdisjoint((NOT_STATED, RECORDED_MODEL)):

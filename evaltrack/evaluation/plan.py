@@ -44,11 +44,8 @@ from evaltrack.records.base import count, cut, verb
 from evaltrack.records.run import (
     CODE,
     CORPUS,
-    PACKAGES_TAG,
     RECORDED_RESPONSES,
     RECORDED_VERDICTS,
-    SETTING_TAGS,
-    SYSTEM_TAG,
     THEN,
     System,
     both_states,
@@ -58,7 +55,7 @@ from evaltrack.system.files import check_result_file
 from evaltrack.targets import default_target, open_target
 from evaltrack.tracking.registry import registered_prompt
 from evaltrack.tracking.store import connect
-from evaltrack.tracking.tags import caller_folder, work_tree
+from evaltrack.tracking.tags import GOLDEN_TAG, PACKAGES_TAG, SIGNATURE_TAG, SYSTEM_TAG, caller_folder, work_tree
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 
 if TYPE_CHECKING:
@@ -293,11 +290,9 @@ class Plan(Opened):
         packages = packages_text(self.target.packages)
         return {
             **({PACKAGES_TAG: packages} if packages else {}),
-            **{SETTING_TAGS[name]: states for name, states in self.made_from.items() if name in SETTING_TAGS},
             SYSTEM_TAG: self.system.with_files(self.target.files).model_dump_json(),
-            "evaltrack.version": __version__,
-            "evaltrack.golden": signature.golden,
-            "evaltrack.signature": signature.model_dump_json(),
+            GOLDEN_TAG: signature.golden,
+            SIGNATURE_TAG: signature.model_dump_json(),
         }
 
     @cached_property
@@ -322,8 +317,8 @@ class Plan(Opened):
             changes = code
         options = {name: shown_text(value) for name, value in self.settings.target_options.items()}
         model = {"model": self.signature.model} if self.signature.model else {}
-        corpus = self.made_from.get(CORPUS, "")
-        system = System(commit=commit, changes=changes, corpus=corpus, settings=model | options)
+        states = {name: state for name, state in self.made_from.items() if name != CODE}
+        system = System(version=__version__, commit=commit, changes=changes, states=states, settings=model | options)
         return system.with_files(self.target.files)
 
     def ask(

@@ -19,7 +19,7 @@ from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.run import CODE, CORPUS, last_state
 from evaltrack.system.files import NotPrivateError, check_owner, state_folder
-from evaltrack.tracking.find_runs import find_journaled, is_there, resolve_run
+from evaltrack.tracking.find_runs import is_there, named_run
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, find_run
 
@@ -60,7 +60,7 @@ def run_to_resume(name_or_id: str, store: Store) -> str:
         UsageError: there is no such run, or there are several; `auto` needs the settings of a run.
     """
     try:
-        return resolve_run(store, name_or_id)
+        return str(named_run(store, name_or_id).info.run_id)
     except UsageError:
         if name_or_id != AUTO:
             raise
@@ -89,7 +89,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
     if resume and os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
     if resume and resume != AUTO:
-        return _resume_named(resolve_run(store, resume), now, store, retry_errors=retry_errors)
+        return _resume_named(named_run(store, resume).info.run_id, now, store, retry_errors=retry_errors)
     if resume is None:
         try:
             remove_old()
@@ -100,13 +100,12 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
     if unfinished is None:
         nothing = "--resume auto: this command has no interrupted run, so this is a new run" if resume else None
         return Choice(new_journal(), hint="; ".join(passed_over) or nothing)
-    path, run_id = unfinished[0], unfinished[1].get("run_id") or find_journaled(store, unfinished[0].stem)
-    if run_id and not is_there(store, run_id):
+    path, run_id = unfinished[0], unfinished[1]["run_id"]
+    if not is_there(store, run_id):
         return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
     if resume:
         return _going_on(path, run_id, unfinished[1], now)
-    hint = f"run {run_id} of the same command was interrupted; --resume auto resumes it" if run_id else None
-    return Choice(new_journal(), hint=hint)
+    return Choice(new_journal(), hint=f"run {run_id} of the same command was interrupted; --resume auto resumes it")
 
 
 def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
@@ -121,7 +120,7 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
     return _going_on(path, run_id, before, now)
 
 
-def _going_on(path: Path, run_id: str | None, before: Mapping[str, Any], now: Mapping[str, Any]) -> Choice:
+def _going_on(path: Path, run_id: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Choice:
     was = before.get("made_from") or {}
     return Choice(path, run_id, _change_words(was, now["made_from"]), was)
 
@@ -154,21 +153,19 @@ def is_resumable(run_id: str, store: Store) -> bool:
 
 
 def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
-    for path, stored in journals():
-        if stored.get("run_id") == run_id:
-            return path, stored
     run = find_run(store, run_id)
-    tagged = journal_named(run.data.tags.get(JOURNAL_TAG) or "")
-    if tagged is not None and tagged.is_file() and (stored := read_command(tagged)) and not stored.get("run_id"):
-        return tagged, stored  # it was killed before its run id was stored; a tag alone does not decide
+    path = journal_named(run.data.tags.get(JOURNAL_TAG) or "")
+    stored = read_command(path) if path is not None and path.is_file() else {}
+    if path is not None and stored and stored.get("run_id", run_id) == run_id:  # others may write the tag
+        return path, stored
     elsewhere = f"it ran on another machine (no journal in {state_folder()})"
     why = "it is finished" if run.info.status == "FINISHED" else elsewhere
     raise UsageError(f"run {run_id} cannot be resumed: {why}")
 
 
 def _same(stored: dict[str, Any], now: dict[str, Any]) -> bool:
-    is_open = stored.get("experiment") == now["experiment"] and not stored.get("finished")
-    return is_open and _differences(stored, now) == []
+    is_open = bool(stored.get("run_id")) and not stored.get("finished")
+    return is_open and stored.get("experiment") == now["experiment"] and _differences(stored, now) == []
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str] | None:

@@ -98,14 +98,8 @@ UNCOMMITTED = "uncommitted changes"
 PACKAGES = "packages"
 """The setting that holds the installed packages of the target's environment."""
 
-PACKAGES_TAG = "evaltrack.packages"
-"""The tag of a run that holds the packages."""
-
 CORPUS = "corpus"
 """The setting that holds the state of the pages that a target searches."""
-
-CORPUS_TAG = "evaltrack.corpus"
-"""The tag of a run that holds the corpus."""
 
 NOT_STATED, RECORDED_MODEL = "not stated", "recorded"
 """The values of `model` for a target that does not name its model, and for recorded responses that name none."""
@@ -113,25 +107,14 @@ NOT_STATED, RECORDED_MODEL = "not stated", "recorded"
 RECORDED_RESPONSES, RECORDED_VERDICTS = "recorded responses", "recorded verdicts"
 """The settings that hold the digests of the files of recorded responses and verdicts."""
 
-RESPONSES_TAG, VERDICTS_TAG = "evaltrack.recorded_responses", "evaltrack.recorded_verdicts"
-"""The tags of a run that hold these digests."""
-
 CODE = "code of the target"
 """The setting that holds the state of the files that a target had imported when it was opened."""
-
-SYSTEM_TAG = "evaltrack.system"
-"""The tag of a run that holds the evaluated `System`."""
 
 THEN = " → "
 """Separates the states in which a run's rows were made, if a state had changed when the run was resumed."""
 
-SETTING_TAGS = {
-    PACKAGES: PACKAGES_TAG,
-    CORPUS: CORPUS_TAG,
-    RECORDED_RESPONSES: RESPONSES_TAG,
-    RECORDED_VERDICTS: VERDICTS_TAG,
-}
-"""The settings that are tags of a run instead of params. A run may lack any of them."""
+STATES = (PACKAGES, CORPUS, RECORDED_RESPONSES, RECORDED_VERDICTS)
+"""The settings that are not params, because they may change while a run is interrupted. A run may lack any of them."""
 
 LONGEST_PACKAGES = 7500
 """The most characters of the packages; a tag of MLflow holds 8,000."""
@@ -186,13 +169,15 @@ LONGEST_SYSTEM = 7900
 class System(Record):
     """The evaluated state of a target. Environment variables are not part of it.
 
-    `changes` is a digest of uncommitted changes, empty in a clean work tree. `files` holds path and digest of each file
-    of the project that it runs, as far as there is room. `settings` holds the options of the target and its model.
+    `changes` is a digest of uncommitted changes, empty in a clean work tree. `states` holds the corpus and digests of
+    recorded files, as in `STATES`. `files` holds path and digest of each file of the project that it runs, as far as
+    there is room. `settings` holds the options of the target and its model. `version` is evaltrack's.
     """
 
+    version: str = ""
     commit: str = ""
     changes: str = ""
-    corpus: str = ""
+    states: Mapping[str, str] = {}
     settings: Mapping[str, str] = {}
     files: Mapping[str, str] = {}
 
@@ -216,7 +201,7 @@ def why_another_system(one: System, other: System) -> str | None:
     changed = [f"`{name}`" for name, was in one.files.items() if other.files.get(name, was) != was]
     if changed:
         return f"{first_of(changed, 3)} {verb(len(changed), 'was', 'were')} changed"
-    if one.corpus != other.corpus:
+    if one.states.get(CORPUS) != other.states.get(CORPUS):
         return "the corpus was changed"
     for name in sorted({*one.settings, *other.settings}):
         if one.settings.get(name) != other.settings.get(name):
@@ -228,15 +213,26 @@ def why_another_system(one: System, other: System) -> str | None:
     return None
 
 
+class Logged(Record):
+    """The digests (SHA-256) of the files of rows and trials that a run logged, and which questions have traces.
+
+    `trials` is empty if every question was asked once.
+    """
+
+    rows: str
+    trials: str = ""
+    traces: Traced = "off"
+
+
 @dataclass(frozen=True)
 class Run:
     """One evaluation: an MLflow run of evaltrack, or a saved file, whose `run_id` is empty.
 
-    `link` is its page in MLflow's UI. `trace_link` followed by the id of a trace is the address of the trace. `traces`
-    says which questions have one. `means` are its logged means by the names of metrics. `settings` are its params by
-    name and the commit of the working directory; empty if it has none. `system` is the evaluated system, if known.
-    `user` made it; empty if unknown. `started_at` and `ended_at` are in milliseconds since 1970; 0 if unknown.
-    `rows_tag` is its tag on the files of rows.
+    `link` is its page in MLflow's UI. `trace_link` followed by the id of a trace is the address of the trace. `means`
+    are its logged means by the names of metrics. `settings` are its params by name and the commit of the working
+    directory; empty if it has none. `system` is the evaluated system, if known. `user` made it; empty if unknown.
+    `started_at` and `ended_at` are in milliseconds since 1970; 0 if unknown. `logged` is None if it logged no rows, or
+    does not say which.
     """
 
     run_id: str
@@ -245,7 +241,6 @@ class Run:
     link: str | None = None
     num_questions: int = 0
     num_errors: int = 0
-    traces: Traced = "off"
     trace_link: str | None = None
     means: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -254,5 +249,10 @@ class Run:
     user: str = ""
     started_at: int = 0
     ended_at: int = 0
-    rows_tag: str = ""
+    logged: Logged | None = None
     system: System | None = None
+
+    @property
+    def traces(self) -> Traced:
+        """The questions that have traces."""
+        return self.logged.traces if self.logged else "off"

@@ -1,7 +1,7 @@
 """Stores the baseline of a golden set as one experiment tag, and reads, lists and clears baselines and their history.
 
 The tag `evaltrack.baseline.<golden set>` is authoritative: it has the run, and who promoted it, when and why. The run
-itself gets the tag `evaltrack.promoted` as a hint for the UI, and one tag for each promotion as history.
+itself gets the tag `evaltrack.promoted` with its last promotion, as history and as a hint for the UI.
 """
 
 from __future__ import annotations
@@ -54,13 +54,11 @@ def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = Fals
     if run.num_errors and not force:
         errors = f"{run.num_errors:,} of {count(run.num_questions, 'question')} of run {run.run_id} ended in errors"
         raise UsageError(f"{errors}; a baseline should be fully measured", FORCE)
-    moment = datetime.now(UTC)
-    now = moment.isoformat(timespec="seconds")
     baseline = Baseline(
         golden=run.signature.golden,
         run_id=run.run_id,
         by=user_name() if by is None else by,
-        at=now,
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
         reason=reason,
     )
     text = baseline.model_dump_json()
@@ -69,7 +67,6 @@ def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = Fals
         text = baseline.model_dump_json()
     with tracking_errors("setting the baseline"):
         store.client.set_experiment_tag(run.experiment_id, tag_of(baseline.golden), text)
-        store.client.set_tag(run.run_id, f"{PROMOTED}.{moment:%Y%m%d-%H%M%S-%f}", text)
         store.client.set_tag(run.run_id, PROMOTED, text)
     return baseline
 
@@ -139,7 +136,7 @@ def clear_baseline(store: Store, experiment_id: str, golden: str) -> None:
 
 
 def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Baseline]:
-    """Return the promotions, the newest first. Each has its own tag on its run, so that none overwrites another.
+    """Return the last promotion of each run that was a baseline, the newest first.
 
     Raises:
         TrackingError: the store does not answer.
@@ -154,6 +151,5 @@ def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Base
             max_results=HISTORY,
             order_by=[LAST_FIRST],
         )
-    promotions = (text for run in runs for name, text in run.data.tags.items() if name.startswith(f"{PROMOTED}."))
-    baselines = [read_tag(Baseline, text) for text in promotions]
+    baselines = [read_tag(Baseline, run.data.tags[PROMOTED]) for run in runs]
     return sorted((each for each in baselines if each is not None), key=lambda each: each.at, reverse=True)

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,25 +15,26 @@ from typing import TYPE_CHECKING, Any, get_args
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Signature
-from evaltrack.records.row import Traced
-from evaltrack.records.run import SYSTEM_TAG, Run, System
+from evaltrack.records.run import Run, System
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.parents import CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, Kind, runs_below
 from evaltrack.tracking.rows import check_rows, columns_of, rows_of_run, stored_rows
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, choose_experiment, find_run, is_missing, search_runs, tracking_errors
 from evaltrack.tracking.tags import (
+    GOLDEN_TAG,
     ROWS,
-    ROWS_TAG,
+    SIGNATURE_TAG,
+    SYSTEM_TAG,
     RowsFile,
     check_logged,
     logged_settings_of,
     means_of,
+    read_logged,
     read_tag,
     sound_count,
     sound_moment,
 )
-from evaltrack.tracking.traces import TRACES_TAG
 from evaltrack.tracking.writer import SUMMARY
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 
 CLOCK_SKEW = 300
 """Seconds by which the clocks of two machines may differ."""
-
-SIGNATURE = "evaltrack.signature"
 
 RECENT = 100
 """The number of newest evaluations that are searched for golden sets without a comparison."""
@@ -67,7 +66,7 @@ def named_evaluation(store: Store, name_or_id: str) -> Run:
         UsageError: there is none or several, or the run is not an evaluation of evaltrack.
         TrackingError: the store does not answer, or the run is deleted.
     """
-    return find_evaluation(store, resolve_run(store, name_or_id))
+    return evaluation_of(store, named_run(store, name_or_id))
 
 
 def named_evaluations(store: Store, name_or_id: str) -> list[Run]:
@@ -77,11 +76,11 @@ def named_evaluations(store: Store, name_or_id: str) -> list[Run]:
         UsageError: there is no run of that name or several, or the run is not one of evaltrack.
         TrackingError: the store does not answer, or the run is deleted.
     """
-    run = find_run(store, resolve_run(store, name_or_id))
+    run = named_run(store, name_or_id)
     if KIND_TAG not in run.data.tags:
         return [evaluation_of(store, run)]
     below = runs_below(store, run.info.experiment_id, run.info.run_id)
-    ended = [each for each in below if each.info.status in ("FINISHED", "FAILED") and SIGNATURE in each.data.tags]
+    ended = [each for each in below if each.info.status in ("FINISHED", "FAILED") and SIGNATURE_TAG in each.data.tags]
     newest = {each.data.tags.get(CONFIGURATION_TAG, each.info.run_id): each for each in ended}
     if not newest:
         raise UsageError(f"MLflow run {run.info.run_id} has no finished evaluation below it")
@@ -107,31 +106,27 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
         UsageError: the run is not an evaluation of evaltrack.
     """
     run_id = run.info.run_id
-    text = run.data.tags.get(SIGNATURE)
     if run.data.tags.get(KIND_TAG) in get_args(Kind):
         raise UsageError(f"MLflow run {run_id} is the parent of several evaluations; name one of its child runs")
-    if text is None:
+    if SIGNATURE_TAG not in run.data.tags:
         raise UsageError(f"MLflow run {run_id} is not an evaluation of evaltrack; see `evaltrack baseline show`")
-    signature = read_tag(Signature, text)
+    signature = read_tag(Signature, run.data.tags[SIGNATURE_TAG])
     if signature is None:
         raise UsageError(f"MLflow run {run_id} was written by another version of evaltrack; evaluate again")
     num_questions, failed = (sound_count(run.data.metrics.get(name)) for name in ("num_questions", "num_errors"))
     info = run.info
-    name, traces_tag = info.run_name or info.run_id, run.data.tags.get(TRACES_TAG)
-    traces: Traced = "all" if traces_tag == "all" else "failed" if traces_tag == "failed" else "off"
     return Run(
         run_id=run_id,
         experiment_id=info.experiment_id,
-        name=name,
+        name=info.run_name or run_id,
         status=info.status,
         signature=signature,
         num_questions=num_questions,
         num_errors=failed,
-        traces=traces,
         user=run.data.tags.get("mlflow.user", ""),
         started_at=sound_moment(info.start_time),
         ended_at=sound_moment(info.end_time),
-        rows_tag=run.data.tags.get(ROWS_TAG, ""),
+        logged=read_logged(run.data.tags, run_id),
         means=means_of(run.data.metrics),
         settings=logged_settings_of(run.data.params, run.data.tags),
         link=store.run_link(info.experiment_id, run_id),
@@ -176,7 +171,7 @@ def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
     """
     newest: dict[str, str] = {}
     for run in ended_runs(store, experiment_id, None, RECENT):
-        newest.setdefault(run.data.tags["evaltrack.golden"], run.info.run_id)
+        newest.setdefault(run.data.tags[GOLDEN_TAG], run.info.run_id)
     return newest
 
 
@@ -221,7 +216,7 @@ def _with_status(golden: str | None, status: str) -> str:
 
 def of_golden_set(golden: str | None) -> str:
     """Return the filter for evaluations of a golden set, or of any."""
-    return f"tags.`evaltrack.golden` = {quoted(golden)}" if golden else "tags.`evaltrack.golden` LIKE '%'"
+    return f"tags.`{GOLDEN_TAG}` = {quoted(golden)}" if golden else f"tags.`{GOLDEN_TAG}` LIKE '%'"
 
 
 def quoted(text: str) -> str:
@@ -229,16 +224,6 @@ def quoted(text: str) -> str:
     if "'" in text and '"' in text:
         raise UsageError(f"golden set `{text}`: MLflow cannot search for a name with both quotes; rename the file")
     return f'"{text}"' if "'" in text else f"'{text}'"
-
-
-def find_journaled(store: Store, journal: str) -> str | None:
-    """Return the id of the run with a journal's name; None if there is none yet, or it is deleted.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    runs = search_everywhere(store, "looking for an interrupted run", f"tags.`{JOURNAL_TAG}` = '{journal}'", 1)
-    return runs[0].info.run_id if runs else None
 
 
 def is_there(store: Store, run_id: str) -> bool:
@@ -278,7 +263,7 @@ def fetch_rows(store: Store, run: Run, folder: Path, name: RowsFile = ROWS) -> P
         TrackingError: the run or its rows are missing, or they were changed.
     """
     path = _download(store, run.run_id, name, folder)
-    check_logged(path, name, run.run_id, run.rows_tag)
+    check_logged(path, name, run)
     return path
 
 
@@ -383,42 +368,32 @@ def experiment_to_read(store: Store, name: str | None) -> Experiment:
     return choose_experiment(store, name)
 
 
-def resolve_run(store: Store, name_or_id: str) -> str:
-    """Return the id of the one active run with this id, start of an id, or name, in any experiment.
+def named_run(store: Store, name_or_id: str) -> MlflowRun:
+    """Return the one active run with this id, start of an id, or name, in any experiment.
 
     Raises:
         UsageError: there is none, or several. The message lists the candidates.
         TrackingError: the store does not answer, or the run is deleted.
     """
-    if RUN_ID.fullmatch(name_or_id):
-        exact = _with_id(store, name_or_id)
-        if exact is not None:
-            return exact
+    is_id = RUN_ID.fullmatch(name_or_id) is not None
+    if is_id:
+        try:
+            return find_run(store, name_or_id)
+        except TrackingError as error:
+            if error.__cause__ is None or not is_missing(error):  # it is deleted, or the store does not answer
+                raise
     matches = _matching(store, name_or_id)
-    named = [run_id for run_id, run in matches.items() if run.info.run_name == name_or_id]
+    named = [run for run in matches.values() if run.info.run_name == name_or_id]
     if len(named) == 1 or len(matches) == 1:  # a whole name is more specific than the start of an id
-        return (named or list(matches))[0]
+        return (named or list(matches.values()))[0]
     if matches:
         more = "at least " if len(matches) > LISTED else ""
-        cure = f"name one by more of its id:{_list_words(matches)}"
+        cure = f"name one by more of its id:{_list_words(matches.values())}"
         raise UsageError(f"`{shown_text(name_or_id)}` matches {more}{len(matches)} runs; {cure}")
-    evaluations = search_everywhere(store, LOOKING, "tags.`evaltrack.golden` LIKE '%'", LISTED)
-    newest = {run.info.run_id: run for run in evaluations}
+    newest = _search_everywhere(store, of_golden_set(None), LISTED)
     cure = f"the newest evaluations are:{_list_words(newest)}" if newest else "this store holds no evaluation"
-    elsewhere = "another store may hold it (MLFLOW_TRACKING_URI); " if RUN_ID.fullmatch(name_or_id) else ""
+    elsewhere = "another store may hold it (MLFLOW_TRACKING_URI); " if is_id else ""
     raise UsageError(f"there is no MLflow run `{shown_text(name_or_id)}` in {store.shown}; {elsewhere}{cure}")
-
-
-def _with_id(store: Store, run_id: str) -> str | None:
-    """Return the id if the run exists, even deleted. The caller reports how to restore a deleted run."""
-    try:
-        with tracking_errors(f"finding run {run_id}"):
-            store.client.get_run(run_id)
-    except TrackingError as error:
-        if is_missing(error):
-            return None
-        raise
-    return run_id
 
 
 def _matching(store: Store, name_or_id: str) -> dict[str, MlflowRun]:
@@ -428,20 +403,20 @@ def _matching(store: Store, name_or_id: str) -> dict[str, MlflowRun]:
         filters.append(f"attributes.run_id LIKE '{name_or_id}%'")
     if "'" not in name_or_id:  # MLflow's filters have no escape for it
         filters.append(f"attributes.run_name = '{name_or_id}'")
-    return {run.info.run_id: run for each in filters for run in search_everywhere(store, LOOKING, each, LISTED + 1)}
+    return {run.info.run_id: run for each in filters for run in _search_everywhere(store, each, LISTED + 1)}
 
 
-def search_everywhere(store: Store, doing: str, filter_string: str, limit: int) -> list[MlflowRun]:
+def _search_everywhere(store: Store, filter_string: str, limit: int) -> list[MlflowRun]:
     """Return the runs of all experiments that match a filter. Those that started last come first."""
-    with tracking_errors(doing):
+    with tracking_errors(LOOKING):
         experiments = [each.experiment_id for each in store.client.search_experiments()]
-    return search_runs(store, doing, experiments, filter_string, limit)
+    return search_runs(store, LOOKING, experiments, filter_string, limit)
 
 
-def _list_words(runs: dict[str, MlflowRun]) -> str:
+def _list_words(runs: Iterable[MlflowRun]) -> str:
     """Format one line per run: id, name, and start (UTC)."""
-    lines = [f"\n  {run_id}  {shown_text(_words(run))}" for run_id, run in list(runs.items())[:LISTED]]
-    return "".join(lines) + ("\n  ..." if len(runs) > LISTED else "")
+    lines = [f"\n  {run.info.run_id}  {shown_text(_words(run))}" for run in runs]
+    return "".join(lines[:LISTED]) + ("\n  ..." if len(lines) > LISTED else "")
 
 
 def _words(run: MlflowRun) -> str:

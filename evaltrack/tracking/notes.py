@@ -96,8 +96,9 @@ def accepted_words(store: Store, run_id: str) -> dict[str, str]:
 
 COMPARISON_PAGE = "comparison.html"
 VERDICT, RESULT = "evaltrack.compare.verdict", "evaltrack.compare.result"
-DESCRIPTION, COMPARED = "mlflow.note.content", "evaltrack.compare.note"
-BETWEEN = "\n\n---\n\n"
+DESCRIPTION = "mlflow.note.content"
+BETWEEN = "\n\n* * *\n\n"
+"""A line between the note on the last comparison and the rest of the description, which uses other lines."""
 
 
 def log_comparison(
@@ -119,7 +120,7 @@ def log_comparison(
         TrackingError: the store refused.
     """
     described = _described(find_run(store, run_id).data.tags, note)
-    tags = run_tags({VERDICT: verdict, RESULT: json.dumps(result), **described})
+    tags = run_tags({VERDICT: verdict, RESULT: json.dumps(result), DESCRIPTION: described})
     with tracking_errors("recording the comparison"):
         store.client.log_batch(run_id, metrics=run_metrics(metrics), tags=tags)
         store.client.log_dict(run_id, comparison, "comparison.json")
@@ -127,12 +128,11 @@ def log_comparison(
             store.client.log_text(run_id, text, path)
 
 
-def _described(tags: Mapping[str, str], note: str) -> dict[str, str]:
-    """Return the description with this note, and the note alone, by which the next comparison finds and replaces it.
+def _described(tags: Mapping[str, str], note: str) -> str:
+    """Return the description with this note in place of that of an earlier comparison.
 
     The rest of the description is unchanged. If there is no room for both, the note is left out.
     """
-    described, earlier = tags.get(DESCRIPTION, ""), tags.get(COMPARED)
-    own = described.replace(earlier + BETWEEN, "", 1) if earlier else described
-    head = note if len(note + BETWEEN + own) <= TAG_LIMIT else ""
-    return {DESCRIPTION: head + BETWEEN + own if head else own, COMPARED: head}
+    described = tags.get(DESCRIPTION, "")
+    own = described.partition(BETWEEN)[2] if VERDICT in tags and BETWEEN in described else described
+    return note + BETWEEN + own if len(note + BETWEEN + own) <= TAG_LIMIT else own

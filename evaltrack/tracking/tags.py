@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -18,9 +17,18 @@ from typing import Final, Literal, TypeVar
 
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
-from evaltrack.records.base import Count, Record
-from evaltrack.records.run import COMMIT, SETTING_TAGS, commit_words, shown_settings
-from evaltrack.tracking.rows import CURE, ROWS_VERSION, RowsError, newer
+from evaltrack.records.base import Record
+from evaltrack.records.run import COMMIT, PACKAGES, Logged, Run, System, commit_words, shown_settings
+from evaltrack.tracking.rows import CURE, RowsError
+
+GOLDEN_TAG = "evaltrack.golden"
+"""The tag by which the runs of a golden set are found."""
+
+SIGNATURE_TAG, SYSTEM_TAG, LOGGED_TAG = "evaltrack.signature", "evaltrack.system", "evaltrack.logged"
+"""The tags with the records `Signature`, `System` and `Logged` of a run, as JSON."""
+
+PACKAGES_TAG = "evaltrack.packages"
+"""The tag with the packages of the target's environment, which may fill a tag alone."""
 
 MAX_TAG = 8000
 """The most characters of a tag in MLflow. A longer tag is not ours."""
@@ -69,29 +77,7 @@ def sound_moment(milliseconds: int | None) -> int:
 
 ROWS: Final = "per_question.parquet"
 TRIALS: Final = "trials.parquet"
-ROWS_TAG = "evaltrack.rows"
-
 RowsFile = Literal["per_question.parquet", "trials.parquet"]
-
-
-class RowsTag(Record):
-    """The tag `evaltrack.rows`: version of the columns, number of rows, and the SHA-256 of each file.
-
-    `trials_sha256` is empty if every question was asked once.
-    """
-
-    version: int
-    rows: Count
-    sha256: str
-    trials_sha256: str = ""
-
-
-def rows_tag(rows: int, file: Path, trials: Path | None) -> dict[str, str]:
-    """Return the tag of a run that logs these files."""
-    tag = RowsTag(
-        version=ROWS_VERSION, rows=rows, sha256=file_digest(file), trials_sha256=file_digest(trials) if trials else ""
-    )
-    return {ROWS_TAG: tag.model_dump_json()}
 
 
 def file_digest(path: Path) -> str:
@@ -100,33 +86,31 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_logged(path: Path, name: RowsFile, run_id: str, tag: str) -> None:
-    """Raise if a downloaded file is not the one that the run logged. Without the tag nothing is checked.
+def read_logged(tags: Mapping[str, str], run_id: str) -> Logged | None:
+    """Return what a run says of the rows that it logged; None if it says nothing.
 
     Raises:
-        TrackingError: it is another, or a newer version wrote it, or the tag cannot be read.
+        TrackingError: evaltrack did not write the tag.
     """
-    if not tag:
-        return
-    logged = _read(name, run_id, tag)
-    digest = logged.sha256 if name == ROWS else logged.trials_sha256
-    if (actual := file_digest(path)) != digest:
-        problem = f"was changed after the run: its SHA-256 is {actual[:12]}…, and tag `{ROWS_TAG}` says {digest[:12]}…"
-        raise RowsError(name, problem, CURE, run_id)
-
-
-def _read(name: str, run_id: str, tag: str) -> RowsTag:
-    try:
-        version = json.loads(tag)["version"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        version = None
-    if type(version) is int and version > ROWS_VERSION:
-        raise newer(name, version, run_id)
-    logged = read_tag(RowsTag, tag)
-    if logged is None:
-        cure = "evaluate again, or delete the tag, so that the file is checked without it"
-        raise TrackingError(f"tag `{ROWS_TAG}` of run {run_id} was not written by evaltrack; {cure}")
+    logged = read_tag(Logged, tags.get(LOGGED_TAG))
+    if logged is None and tags.get(LOGGED_TAG):
+        cure = "evaluate again, or delete the tag, so that the rows are checked without it"
+        raise TrackingError(f"tag `{LOGGED_TAG}` of run {run_id} was not written by evaltrack; {cure}")
     return logged
+
+
+def check_logged(path: Path, name: RowsFile, run: Run) -> None:
+    """Raise if a downloaded file is not the one that the run logged. If the run does not say, nothing is checked.
+
+    Raises:
+        TrackingError: it is another.
+    """
+    if run.logged is None:
+        return
+    digest = run.logged.rows if name == ROWS else run.logged.trials
+    if (actual := file_digest(path)) != digest:
+        told = f"its SHA-256 is {actual[:12]}…, and tag `{LOGGED_TAG}` says {digest[:12]}…"
+        raise RowsError(name, f"was changed after the run: {told}", CURE, run.run_id)
 
 
 LONGEST_PART = 100
@@ -256,8 +240,8 @@ def context_tags(folder: Path) -> dict[str, str]:
 
 
 def logged_settings_of(params: Mapping[str, str], tags: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a run: its params by name, and commit, packages and corpus from its tags."""
-    settings = shown_settings(params)
-    settings |= {name: tags[tag] for name, tag in SETTING_TAGS.items() if tags.get(tag)}
+    """Return the settings of a run: its params by name, and from its tags `STATES` and the commit."""
+    system = read_tag(System, tags.get(SYSTEM_TAG)) or System()
     commit = commit_words(tags.get(GIT_COMMIT, ""), tags.get(GIT_BRANCH, ""), dirty=tags.get(GIT_DIRTY) == "true")
-    return settings | ({COMMIT: commit} if commit else {})
+    states = {**system.states, PACKAGES: tags.get(PACKAGES_TAG, ""), COMMIT: commit}
+    return shown_settings(params) | {name: state for name, state in states.items() if state}

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TRACES_TAG = "evaltrack.traces"
-"""The tag that says which questions of a run have a trace."""
-
 OWN_TAG = "evaltrack.id"
 """The tag of traces that evaltrack wrote, as opposed to an application's."""
 

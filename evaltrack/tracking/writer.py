@@ -23,13 +23,14 @@ from evaltrack.records import Reasoned, Row
 from evaltrack.records.base import count
 from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Traced
+from evaltrack.records.run import Logged
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.artifacts import Artifacts, Expected, expect, write_until_held
 from evaltrack.tracking.rows import TableWriter, columns_of, columns_with, count_rows, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
-from evaltrack.tracking.tags import ROWS, TRIALS, metric_name, rows_tag
-from evaltrack.tracking.traces import TRACES_TAG, has_trace, traces_gap, write_traces
+from evaltrack.tracking.tags import LOGGED_TAG, ROWS, TRIALS, file_digest, metric_name
+from evaltrack.tracking.traces import has_trace, traces_gap, write_traces
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric
@@ -54,10 +55,19 @@ class RunWriter:
     """Takes rows as they finish and logs them at the end. Use as a context manager: it owns a temporary folder.
 
     `trials` is how often each question is asked; 0 if each question has one trial. `own` names the user's own scores.
+    `traces` chooses the questions that get a trace.
     """
 
-    def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 0, own: tuple[str, ...] = ()) -> None:
-        self._own = own
+    def __init__(
+        self,
+        store: Store,
+        run: OpenRun,
+        k: int,
+        trials: int = 0,
+        own: tuple[str, ...] = (),
+        traces: TraceChoice = "auto",
+    ) -> None:
+        self._own, self._traces = own, traces
         self._store, self._run = store, run
         self._run_id, self._experiment_id = run.run_id, run.experiment_id
         self._artifacts = Artifacts(store, run.run_id)
@@ -145,8 +155,9 @@ class RunWriter:
             TrackingError: the store refused.
         """
         with self._disk_errors():
-            logged = rows_tag(self._table.rows, self._file, self._trials_file if self._trials is not None else None)
-        described = run_tags({**tags, **logged, "mlflow.note.content": note})
+            digests = [file_digest(each) if each.exists() else "" for each in (self._file, self._trials_file)]
+        logged = Logged(rows=digests[0], trials=digests[1], traces=self.traced).model_dump_json()
+        described = run_tags({**tags, LOGGED_TAG: logged, "mlflow.note.content": note})
         expected = Expected(
             metrics={metric_name(name): value for name, value in metrics.items()},
             params={*self._run.params, *params},
@@ -205,21 +216,20 @@ class RunWriter:
                 f"MLflow holds {count(stored, 'row')} of run {self._run_id}, but {self._table.rows:,} were evaluated"
             )
 
-    def traced(self, traces: TraceChoice) -> Traced:
-        """Return which questions get a trace. Call after `log_rows`."""
-        if traces == "auto":
+    @property
+    def traced(self) -> Traced:
+        """The questions that get a trace. Known after `log_rows`."""
+        if self._traces == "auto":
             return "all" if self._table.rows <= TRACED_QUESTIONS else "failed"
-        return traces
+        return self._traces
 
-    def log_traces(
-        self, traces: TraceChoice, on_progress: OnProgress, is_stopped: Callable[[], bool] = lambda: False
-    ) -> None:
+    def log_traces(self, on_progress: OnProgress, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Write the chosen traces, and compare their count with the store's. Call after `log_rows`.
 
         Raises:
             TrackingError: the store refused, or does not hold what was written.
         """
-        total, traced = self._table.rows, self.traced(traces)
+        total, traced = self._table.rows, self.traced
         if traced == "off":
             return
         times_asked = Counter(row.question for row in self.rows(["id", "question"]))
@@ -234,8 +244,6 @@ class RunWriter:
             lambda done: on_progress("writing traces", done, total),
         )
         expect(self._run_id, lambda: traces_gap(*place, sent))
-        with tracking_errors("noting which questions have a trace"):
-            self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
 
 
 def table_of(rows: Sequence[StoredRow], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:

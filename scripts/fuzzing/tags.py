@@ -31,9 +31,9 @@ MOMENTS = (0, 1, -1, 1_700_000_000_000, 2**63 - 1, -(2**63), 253_402_300_800_000
 NUMBERS = (0.0, -1.0, 0.5, 3.0, 1e308, 2.0**63, float("nan"), float("inf"), float("-inf"))
 MEASURED = ("num_questions", "num_errors", "recall_at_k", "mrr", "pass_rate", "judge_score")
 TAGS = (
-    *("evaltrack.golden", "evaltrack.signature", "evaltrack.promoted", "evaltrack.promoted.20260101-000000-000000"),
+    *("evaltrack.golden", "evaltrack.signature", "evaltrack.system", "evaltrack.promoted"),
     *("evaltrack.accepted.0", "evaltrack.accepted.1"),
-    *("evaltrack.compare.verdict", "evaltrack.traces", "evaltrack.baseline.g", "evaltrack.golden_set.g", "mlflow.user"),
+    *("evaltrack.compare.verdict", "evaltrack.logged", "evaltrack.baseline.g", "evaltrack.golden_set.g", "mlflow.user"),
 )
 
 

@@ -17,12 +17,12 @@ from evaltrack.api.rerun import question_records
 from evaltrack.compare.reruns import Rerun
 from evaltrack.errors import InconclusiveError
 from evaltrack.records import Question, Response, Source
-from evaltrack.records.run import SYSTEM_TAG
 from evaltrack.report.comparison_text import comparison_text
 from evaltrack.report.run_json import run_json
 from evaltrack.report.templates import say
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
+from evaltrack.tracking.tags import SYSTEM_TAG
 from tests.judging import cli, golden_set, scored_reply, serving, store_in
 from tests.openai_behaviours import Reply
 from tests.openai_requests import Json, text_of
@@ -342,7 +342,7 @@ def test_another_target_setting_or_corpus_is_not_asked(made: Made) -> None:
     why = f"run {candidate.run_id} cannot be rerun here: target is 'python:other:ask', not '{TARGET}'"
     assert (found.verdict, found.reruns.why_not) == ("regression", why)
     text = client.get_run(candidate.run_id).data.tags[SYSTEM_TAG]
-    changed = {**json.loads(text), "files": {}, "corpus": "19 pages"}
+    changed = {**json.loads(text), "files": {}, "states": {"corpus": "19 pages"}}
     for system, why in ((json.dumps(changed), "the corpus was changed"), ("", "it does not say what")):
         client.set_tag(candidate.run_id, SYSTEM_TAG, system)
         assert why in str(compared((candidate, before), made.uri).reruns.why_not)

@@ -9,7 +9,9 @@ import pytest
 from evaltrack.records.run import LONGEST_SYSTEM, System, why_another_system
 from tests.files import data
 
-SYSTEM = System(commit="1", corpus="3 pages", settings={"top_k": "5"}, files={"rag.py": "a", "late.py": "b"})
+SYSTEM = System(
+    commit="1", states={"corpus": "3 pages"}, settings={"top_k": "5"}, files={"rag.py": "a", "late.py": "b"}
+)
 
 
 @pytest.mark.parametrize(("change", "why"), data("records.json")["why_it_is_another"])

@@ -9,11 +9,15 @@ import pytest
 from evaltrack import compare_runs, report_html, run_eval
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.tracking.find_runs import LISTED, resolve_run
+from evaltrack.tracking.find_runs import LISTED, named_run
 from evaltrack.tracking.store import Store, connect
 from tests.api.test_evaluate import golden
 from tests.judging import cli
 from tests.small_targets import good, worse
+
+
+def resolve_run(store: Store, name_or_id: str) -> str:
+    return str(named_run(store, name_or_id).info.run_id)
 
 
 @pytest.fixture
@@ -56,10 +60,11 @@ def test_an_unknown_run_lists_the_newest_or_says_that_there_is_none(store: Store
 
 
 def test_a_deleted_run_is_found_by_its_id_alone(store: Store) -> None:
-    """Whoever opens it says how it is restored; its name and the beginning of its id are free again."""
+    """The message says how it is restored; its name and the beginning of its id are free again."""
     run_id = made_run(store, "nightly")
     store.client.delete_run(run_id)
-    assert resolve_run(store, run_id) == run_id
+    with pytest.raises(TrackingError, match="is deleted; restore it first"):
+        resolve_run(store, run_id)
     for named in ("nightly", run_id[:12]):
         with pytest.raises(UsageError, match="there is no MLflow run"):
             resolve_run(store, named)

@@ -26,7 +26,7 @@ export function parsed(text) {
 }
 
 const byName = (pairs) => Object.fromEntries((pairs || []).map((each) => [each.key, each.value]));
-const SET = "evaltrack.golden_set.", BASELINE = "evaltrack.baseline.", PROMOTED = "evaltrack.promoted";
+const SET = "evaltrack.golden_set.", BASELINE = "evaltrack.baseline.";
 /* As `tag_part` writes it: characters that no tag can have by their code. */
 const baselineTag = (golden) => BASELINE + golden.replace(/[^\p{L}\p{N}_. /-]/gu, (sign) => `:${sign.codePointAt(0).toString(16)}:`);
 
@@ -106,16 +106,11 @@ export function apart(one, other) {
   return names.filter((name) => one.signature[name] !== other.signature[name]).map((name) => `another ${name.replaceAll("_", " ")}`);
 }
 
-const SETTING_TAGS = {
-  corpus: "evaltrack.corpus", packages: "evaltrack.packages", responses: "evaltrack.recorded_responses",
-  verdicts: "evaltrack.recorded_verdicts",
-};
-
 /* What a run was made with, by name; of two runs those that differ are named. */
 function settings(run) {
-  const tags = Object.entries(SETTING_TAGS).map(([name, key]) => [name, run.tags[key]]);
+  const states = parsed(run.tags["evaltrack.system"])?.states, packages = run.tags["evaltrack.packages"];
   const golden = { "golden set": run.signature.golden_digest };
-  return { ...run.params, ...Object.fromEntries(tags), ...golden, commit: run.commit.slice(0, 7) + (run.dirty ? " with changes" : "") };
+  return { ...run.params, ...Object(states), packages, ...golden, commit: run.commit.slice(0, 7) + (run.dirty ? " with changes" : "") };
 }
 export function differences(run, before) {
   const now = settings(run), was = settings(before);
@@ -123,12 +118,11 @@ export function differences(run, before) {
   return names.map((name) => ({ name, was: was[name], now: now[name] }));
 }
 
-/* Sets the baseline as `evaltrack baseline set` does: one tag of the experiment is the truth, those of the run are its history. */
+/* Sets the baseline as `evaltrack baseline set` does: one tag of the experiment is the truth, that of the run is its history. */
 export async function promote(run, reason) {
   const user = await ask(`${API}users/current`).then((got) => got.json()).catch(() => null);
-  const now = new Date().toISOString(), digits = now.replace(/[-:Z]/g, "").replace("T", "-").replace(".", "-");
-  const by = user?.user?.username || "evaltrack ui", at = `${now.slice(0, 19)}+00:00`;
+  const by = user?.user?.username || "evaltrack ui", at = `${new Date().toISOString().slice(0, 19)}+00:00`;
   const value = JSON.stringify({ golden: run.golden, run_id: run.id, by, at, reason });
   await post("experiments/set-experiment-tag", { experiment_id: run.experiment, key: baselineTag(run.golden), value });
-  for (const key of [`${PROMOTED}.${digits}000`, PROMOTED]) await post("runs/set-tag", { run_id: run.id, key, value });
+  await post("runs/set-tag", { run_id: run.id, key: "evaltrack.promoted", value });
 }
