@@ -27,11 +27,24 @@ GRACE = 15.0
 """Seconds that a server has to end before it is killed."""
 
 
+_NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+
+
+def _host_names(_ctx: click.Context, _param: click.Parameter, text: str) -> list[str]:
+    """Return the names in a list that commas separate. Before anything else, as a server creates its database."""
+    names = [part.strip().lower() for part in text.split(",") if part.strip()]
+    for each in names:
+        if not _NAME.fullmatch(each):
+            cure = "write names separated by commas, without patterns: mlflow.example.com,10.0.0.7:8080"
+            raise UsageError(f"--allowed-hosts: `{each}` is not a host; {cure}")
+    return names
+
+
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; the page has no password.")
 @click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
-@click.option("--allowed-hosts", default="", help=HOSTS_HELP)
-def ui(host: str, port: int, allowed_hosts: str) -> int:
+@click.option("--allowed-hosts", default="", help=HOSTS_HELP, callback=_host_names)
+def ui(host: str, port: int, allowed_hosts: list[str]) -> int:
     """Serve evaltrack's pages and MLflow's UI on this machine; Ctrl-C ends it.
 
     \b
@@ -65,7 +78,7 @@ def ui(host: str, port: int, allowed_hosts: str) -> int:
     )
 
 
-def _checked_hosts(host: str, port: int, names: str) -> list[str]:
+def _checked_hosts(host: str, port: int, names: list[str]) -> list[str]:
     """Return options that make MLflow answer only under exact hosts.
 
     MLflow's defaults are patterns (`10.*`) that host names can match too. MLflow refuses requests from the origin of
@@ -77,7 +90,7 @@ def _checked_hosts(host: str, port: int, names: str) -> list[str]:
     return [*options, "--cors-allowed-origins", origins] if outer else options
 
 
-def _serve_forwarding(uri: str, host: str, port: int, allowed_hosts: str) -> int:
+def _serve_forwarding(uri: str, host: str, port: int, allowed_hosts: list[str]) -> int:
     """Serve the pages to this user alone, because they use this user's credentials."""
     from evaltrack.privacy.addresses import shown_url
     from evaltrack.ui.forward import forwarding_app
@@ -148,21 +161,19 @@ def _answers(address: tuple[str, int]) -> bool:
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
-_NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
-
 
 def loopback_hosts(port: int) -> list[str]:
     """Return the `Host` values that reach a server on this machine from itself."""
     return _with_port(LOOPBACK, port)
 
 
-def outer_hosts(host: str, port: int, names: str) -> list[str]:
+def outer_hosts(host: str, port: int, names: list[str]) -> list[str]:
     """Return the `Host` values under which others reach a server that listens on `host`.
 
-    `names` holds more hosts, separated by commas.
+    `names` holds more hosts.
 
     Raises:
-        UsageError: one of the names is not a host, or a server for all addresses has none.
+        UsageError: a server for all addresses has no names.
     """
     address = _address(host)
     if address and address.is_unspecified and not names:
@@ -170,10 +181,7 @@ def outer_hosts(host: str, port: int, names: str) -> list[str]:
             f"--host {host}: name the hosts under which others reach it: --allowed-hosts mlflow.example.com"
         )
     hosts = [] if address and address.is_unspecified else _with_port([_bracketed(host)], port)
-    for each in filter(None, (part.strip().lower() for part in names.split(","))):
-        if not _NAME.fullmatch(each):
-            cure = "write names separated by commas, without patterns: mlflow.example.com,10.0.0.7:8080"
-            raise UsageError(f"--allowed-hosts: `{each}` is not a host; {cure}")
+    for each in names:
         hosts += [each] if re.search(r":[0-9]+$", each) else [each, f"{each}:{port}"]
     inner = set(loopback_hosts(port))
     return [each for each in dict.fromkeys(hosts) if each not in inner]

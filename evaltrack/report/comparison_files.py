@@ -124,11 +124,9 @@ def _name(key: str, question: str | None) -> str:
 
 
 def _changed_case(change: Change, k: int, tag: str) -> ET.Element:
-    lines = [change_words(change), f"asked: {clip(change.question, 300)}", f"why: {cause_words(change)}"]
-    if scores := dropped_words(change, k):
-        lines.append(f"scores: {scores}")
-    if change.cause.link:
-        lines.append(f"see: {clip(change.cause.link, 500)}")
+    parts = {"asked": clip(change.question, 300), "why": cause_words(change)}
+    parts |= {"scores": dropped_words(change, k), "see": clip(change.cause.link, 500)}
+    lines = [change_words(change), *(f"{name}: {words}" for name, words in parts.items() if words)]
     return _case(
         clip(change.domain),
         _name(change.id, change.question),
@@ -177,7 +175,8 @@ def _verdict(comparison: Comparison) -> tuple[str, str]:
 
 
 def _question(change: Change) -> tuple[str, str]:
-    return change_words(change), f"{cause_words(change)}\nasked: {clip(change.question)}"
+    asked = f"\nasked: {clip(change.question)}" if change.question else ""
+    return change_words(change), f"{cause_words(change)}{asked}"
 
 
 def _commands(level: str, messages: list[tuple[str, str]], total: int) -> Iterator[str]:

@@ -114,11 +114,11 @@ def test_the_hosts_are_exact_names() -> None:
     """The port of the server is added where none is given; port 80 may be left out."""
     assert loopback_hosts(5000) == ["localhost:5000", "127.0.0.1:5000", "[::1]:5000"]
     assert (
-        outer_hosts("127.0.0.1", 5000, "") == outer_hosts("localhost", 5000, "") == outer_hosts("::1", 5000, "") == []
+        outer_hosts("127.0.0.1", 5000, []) == outer_hosts("localhost", 5000, []) == outer_hosts("::1", 5000, []) == []
     )
-    assert outer_hosts("192.168.1.5", 80, "") == ["192.168.1.5:80", "192.168.1.5"]
+    assert outer_hosts("192.168.1.5", 80, []) == ["192.168.1.5:80", "192.168.1.5"]
     named = ["[fd00::7]:5000", "a.example", "a.example:5000", "b:8080"]
-    assert outer_hosts("fd00::7", 5000, "A.example, b:8080") == named
-    assert outer_hosts("0.0.0.0", 5000, "a.example") == ["a.example", "a.example:5000"]
+    assert outer_hosts("fd00::7", 5000, ["a.example", "b:8080"]) == named
+    assert outer_hosts("0.0.0.0", 5000, ["a.example"]) == ["a.example", "a.example:5000"]
     with pytest.raises(UsageError, match="name the hosts"):
-        outer_hosts("0.0.0.0", 5000, "")
+        outer_hosts("0.0.0.0", 5000, [])
