@@ -13,7 +13,7 @@ from evaltrack.compare.gate import Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure, Response, Source
-from evaltrack.report.comparison_words import change_sentence, change_words, reasons
+from evaltrack.report.comparison_words import change_words, headline_changes, reasons
 from tests.compared import found, question, row, rows_of, side
 
 TEN = [question(f"q{i}", domain=f"domain {i % 2}", difficulty="easy" if i < 5 else "hard") for i in range(10)]
@@ -152,7 +152,7 @@ def test_a_baseline_of_errors_leaves_nothing_to_be_green_about(
     made = compare(side(rows_of(TEN, was)), side(rows_of(TEN, now)), gate, resamples=100)
     assert made.verdict == expected
     newly = max(1, failed - 1)
-    assert f"1 of {newly} newly measured question{'s' if newly > 1 else ''} fails." in change_sentence(made)
+    assert f"1 of {newly} newly measured question{'s' if newly > 1 else ''} fails." in headline_changes(made)
     if expected == "unknown":
         left = f"{10 - failed} of 10 questions {'is' if failed == 9 else 'are'} left to compare"
         assert f"{left}, the others failed (see --min-coverage)" in reasons(made)
