@@ -1,1 +1,1 @@
-"""Holds the Python API, one module for each action of a user; the command line and the pages in `ui` call it."""
+"""Holds the actions of users (evaluate, compare, ...) and their helpers, for Python, the command line and pytest."""

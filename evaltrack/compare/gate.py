@@ -1,4 +1,4 @@
-"""Defines the gate (allowed drops of metrics and broken questions, least coverage) and the settings of a comparison.
+"""Defines the rules of the gate (allowed drops of metrics, allowed broken questions, ...) and the settings of `compare`.
 
 `ComparisonConfig` defines the settings of `evaltrack compare` and of `compare_runs`.
 """

@@ -1,4 +1,4 @@
-"""Ranks several configurations by a metric in a leaderboard, each tested against a reference, with cost and time.
+"""Ranks finished runs of several configurations in a leaderboard, each tested against a reference, with cost and time.
 
 Configurations are ranked over the questions that each of them measured, so that a lost question raises no mean. The
 tests are exact sign-flip tests with Holm's correction (1979). If the reference is the best configuration, the data

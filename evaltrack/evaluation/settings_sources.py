@@ -1,4 +1,4 @@
-"""Reads the settings file and environment variables, and merges them with a call's settings, which take precedence.
+"""Merges a command's settings (run, compare, ...): the call's own, then environment variables, then settings file.
 
 The settings file is `evaltrack.toml`, or `[tool.evaltrack]` in `pyproject.toml`, in the working directory; or the file
 that EVALTRACK_CONFIG names.

@@ -1,4 +1,4 @@
-"""Judges faithfulness with an LLM: the share of an answer's claims that the returned sources hold.
+"""Judges faithfulness with an LLM: the share of an answer's claims that the returned sources support.
 
 The model lists the claims. For each it quotes the words of the answer that state it and the words of a source that hold
 it. If a quote does not occur there, the model is asked once more; a second wrong reply is an error. Code counts the

@@ -1,4 +1,4 @@
-"""Reads the confidence that a text expresses, in percent, from English words and from numbers in any language.
+"""Reads the confidence that a text expresses, in percent: English words, and percentages in some more languages.
 
 `read_confidence` reads words that a judge quoted as such a claim. Phrases that claim nothing ("hard to predict with
 certainty", "95 % of users", "a 95 % confidence interval") are distinguished from phrases that cannot be read.

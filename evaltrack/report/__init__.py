@@ -1,1 +1,1 @@
-"""Renders runs, comparisons, leaderboards and judges as text, Markdown, JSON, JUnit XML and HTML."""
+"""Renders runs, comparisons, leaderboards and judges' agreement as text, Markdown, JSON, JUnit XML and HTML."""

@@ -1,4 +1,4 @@
-"""Renders a run as text for a terminal and for MLflow's description, its verdicts as JSON Lines, their reasoning."""
+"""Renders a run as text (terminal, MLflow's description), its verdicts as JSON Lines, their reasoning as Markdown."""
 
 from __future__ import annotations
 

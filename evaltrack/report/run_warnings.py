@@ -1,4 +1,4 @@
-"""Warns about problems that a run's means hide, from its rows: ids of another form, a small k, failed trials, ..."""
+"""Warns, during and after a run, about problems that its means hide: ids of another form, a small k, failed trials, ..."""
 
 from __future__ import annotations
 

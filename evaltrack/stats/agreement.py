@@ -1,4 +1,4 @@
-"""Computes the agreement of two evaluators: shares, Cohen's kappa, Krippendorff's alpha, Spearman's rho, confusion.
+"""Computes the agreement of two evaluators: Cohen's kappa, Krippendorff's alpha, Spearman's rho, bias, confusion.
 
 `a` and `b` hold each evaluator's values for the responses, in one order. None is no verdict; such a pair is left out
 and counted. An undefined figure is None with a reason, never NaN and never 0. Kappa, alpha and rho are at most 1; 0 is

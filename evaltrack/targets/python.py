@@ -1,4 +1,4 @@
-"""Calls the user's own function in separate processes, as the target `python:package.module:function`.
+"""Calls the user's own function, by default in separate processes, as the target `python:package.module:function`.
 
 The function is called with the question's text and k: ``def ask(question: str, k: int)``. A function with a single
 argument is called without k. If the first parameter is annotated `Question`, it gets a copy of the whole record. A

@@ -1,4 +1,4 @@
-"""Reads and writes evaltrack's tags in MLflow (digests of rows, git state), and makes valid names of its metrics."""
+"""Names and reads evaltrack's tags in MLflow, checks files of rows by digest, makes git tags and names of metrics."""
 
 from __future__ import annotations
 
