@@ -1,4 +1,4 @@
-"""Writes questions in memory (a list, an iterator, a data frame) to a golden set file, also those given to `run_eval`."""
+"""Writes questions in memory (a list, a data frame, ...) to a golden set file, also those given to `run_eval`."""
 
 from __future__ import annotations
 

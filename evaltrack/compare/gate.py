@@ -1,4 +1,4 @@
-"""Defines the rules of the gate (allowed drops of metrics, allowed broken questions, ...) and the settings of `compare`.
+"""Defines the gate's rules (allowed drops of metrics, allowed broken questions, ...) and the settings of `compare`.
 
 `ComparisonConfig` defines the settings of `evaltrack compare` and of `compare_runs`.
 """

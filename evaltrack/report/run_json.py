@@ -1,4 +1,4 @@
-"""Converts a run to JSON (`--output json`, `summary.json`, `outcomes.json`, `evaluation.json`), and reads `summary.json`."""
+"""Converts a run to JSON (`--output json`, `summary.json`, `evaluation.json`, ...), and reads `summary.json`."""
 
 from __future__ import annotations
 

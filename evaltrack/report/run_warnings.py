@@ -1,4 +1,4 @@
-"""Warns, during and after a run, about problems that its means hide: ids of another form, a small k, failed trials, ..."""
+"""Warns, during and after a run, about problems that its means hide: ids of another form, a small k, ..."""
 
 from __future__ import annotations
 
