@@ -63,7 +63,7 @@ def bca(values: Floats, counts: Integers, rounding: float, resamples: int, seed:
     if len(values) > MAX_DISTINCT:
         method = "bca-grouped"
         group = np.floor((values - values[0]) / (values[-1] - values[0]) * MAX_DISTINCT)
-        values, counts, variances = merge_values(values, counts, np.flatnonzero(np.diff(group, prepend=-1)))
+        values, counts, variances = merge_values(values, counts, np.unique(group, return_index=True)[1])
     means = _resampled_means(values, counts, variances, resamples, seed)
     below = float((means < mean - rounding).mean() + (means <= mean + rounding).mean()) / 2
     low, high = np.quantile(means, _corrected_levels(below, acceleration, resamples))

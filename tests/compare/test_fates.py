@@ -106,6 +106,7 @@ def test_across_judges_nothing_breaks_and_no_score_of_theirs_moves() -> None:
     now = {"a": (found("a!", "other"), 0.1), "b": (found("x"), 0.1), "c": (found("c!", "other", answer="No."), 0.1)}
     made = compared({}, now, judges="ij", ignore=["judge"])
     assert fates(made) == {"b": "lower score", "c": "changed"}
+    assert {"judge_score", "pass_rate"} <= set(made.left_out) - {metric.name for metric in made.metrics}
     assert [name for name, _, _ in made.by_fate["lower score"][0].dropped] == ["recall_at_k", "reciprocal_rank"]
     assert {change.now for change in (*made.by_fate["lower score"], *made.by_fate["changed"])} == {"not compared"}
     assert {(group.pass_to_fail, group.fail_to_pass) for group in made.groups} == {(0, 0)}
