@@ -1,16 +1,14 @@
-"""Reads golden sets, checks every line, computes digests, and converts questions to records of MLflow's datasets.
+"""Reads golden sets, checks every line, computes digests, and converts expectations to those of MLflow's scorers.
 
 `open_golden` reads a file once and checks *every* line. It returns a `GoldenSet`, whose iteration streams the
 questions again: a set of a million lines needs little more memory than one of ten. One error lists all bad lines.
 
-Records of MLflow evaluation datasets also become questions. In a record, `mlflow.genai.evaluate` passes `inputs` to
-the function that answers.
+A record of an MLflow dataset also becomes a question.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shlex
 from collections import Counter
@@ -73,12 +71,9 @@ RESPONSE, TOOL_CALLS = "expected_response", "expected_tool_calls"
 SHARED = ("expected_chunks", "expected_sources", "expected_passages")
 """Expectations that no scorer of MLflow reads; they have the names of a golden line's fields."""
 
-TEXT_TAGS = ("id", "domain", "difficulty", "category", "notes")
-JSON_TAGS = ("draft", "grades", "relevant_grade", "metadata", "history")
 
-
-def record_of(question: Question) -> dict[str, dict[str, Any]]:
-    """Return the record of a question: `inputs`, `expectations` and `tags`."""
+def expectations_of(question: Question) -> dict[str, Any]:
+    """Return the expectations in the record of a question."""
     line = line_of(question)
     expectations = {name: line[name] for name in SHARED if name in line}
     if question.expected_answer is not None:
@@ -89,9 +84,7 @@ def record_of(question: Question) -> dict[str, dict[str, Any]]:
             {"name": name, **({"arguments": dict(each)} if each else {})}
             for name, each in zip(question.expected_tools, arguments, strict=True)
         ]
-    tags = {name: line[name] for name in TEXT_TAGS if name in line}
-    tags |= {name: json.dumps(line[name], ensure_ascii=False) for name in JSON_TAGS if name in line}
-    return {"inputs": {"question": question.question}, "expectations": expectations, "tags": tags}
+    return expectations
 
 
 def question_of(inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> Question | list[str]:

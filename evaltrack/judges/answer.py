@@ -67,7 +67,7 @@ class AnswerJudge(LlmJudge):
         The prompt for questions with history is not included, as other questions are judged without it. Cached verdicts
         are looked up by everything that the judge was shown.
         """
-        schemas = [strict_schema("verdict", form).schema for form in (AnswerReply, NegativeReply)]
+        schemas = [strict_schema("verdict", form)["schema"] for form in (AnswerReply, NegativeReply)]
         limits = [TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT]
         return digest_of(prompt("answer.txt"), prompt("negative.txt"), TAG_RULE, schemas, limits)
 

@@ -77,18 +77,17 @@ BROKEN = 3
 Message = Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Schema:
-    """A JSON schema and its name in requests. Built once, because building it for each call is slow."""
-
-    name: str
-    schema: Mapping[str, Any]
+Schema = Mapping[str, Any]
+"""A JSON schema with its name, as requests hold it."""
 
 
 @cache
 def strict_schema(name: str, form: type[BaseModel]) -> Schema:
-    """Return the schema of a record: in each object all properties are required, and no others are allowed."""
-    return Schema(name, _strict(form.model_json_schema()))
+    """Return the schema of a record: in each object all properties are required, and no others are allowed.
+
+    It is built once, because building it for each call is slow.
+    """
+    return {"name": name, "schema": _strict(form.model_json_schema()), "strict": True}
 
 
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -286,8 +285,7 @@ class LLM:
 
         request = {"model": self.model, "messages": asking.messages, **parameters}
         if asking.schema is not None and (form := FORMATS[asking.form]) != "text":
-            asked = {"name": asking.schema.name, "schema": asking.schema.schema, "strict": True}
-            request["response_format"] = {"type": form, **({form: asked} if form == "json_schema" else {})}
+            request["response_format"] = {"type": form, **({form: asking.schema} if form == "json_schema" else {})}
         try:
             async with asyncio.timeout(self._call_seconds):
                 return await self._open().post("/chat/completions", body=request, cast_to=bytes)

@@ -58,7 +58,7 @@ class FaithfulnessJudge(LlmJudge):
     @staticmethod
     def prompts_digest() -> str:
         """Return the digest of prompt, schema and limits."""
-        schema = strict_schema("faithfulness", FaithfulnessReply).schema
+        schema = strict_schema("faithfulness", FaithfulnessReply)["schema"]
         return digest_of(prompt(PROMPT), TAG_RULE, schema, MOST_CLAIMS, QUOTE_LIMIT, TEXT_LIMIT)
 
     def instructions(self, _question: Question) -> str:

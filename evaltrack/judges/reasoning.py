@@ -72,7 +72,7 @@ class ReasoningJudge(LlmJudge):
     @staticmethod
     def prompts_digest() -> str:
         """Return the digest of prompt, schema, limits and the rubric's version."""
-        schema = strict_schema("observation", ReasoningReply).schema
+        schema = strict_schema("observation", ReasoningReply)["schema"]
         return digest_of(reasoning_prompt(), TAG_RULE, schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION)
 
     def instructions(self, _question: Question) -> str:

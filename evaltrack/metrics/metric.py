@@ -145,12 +145,10 @@ class Score:
         ``−0.95 points``. Some values never agree (0.80555…, 0.68333…). The difference is then that of the values as
         written with the most decimals.
         """
-        more = next((more for more in MORE[least:] if self._agree(was, now, more)), None)
-        if more is not None:
-            return self.shown(was, more), self.shown(now, more), self.change(now - was, more)
-        written = float(self._written(now, MORE[-1]) - self._written(was, MORE[-1]))
-        change = self.change(written / 100 if self.form == "percent" else written, MORE[-1])
-        return self.shown(was, MORE[-1]), self.shown(now, MORE[-1]), change
+        more = next((more for more in MORE[least:] if self._agree(was, now, more)), MORE[-1])
+        agree = self._agree(was, now, more)
+        difference = now - was if agree else self.written(now, more) - self.written(was, more)
+        return self.shown(was, more), self.shown(now, more), self.change(difference, more)
 
     def _agree(self, was: float, now: float, more: int) -> bool:
         """Return True if the formatted values differ by the formatted difference."""

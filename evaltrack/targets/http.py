@@ -180,7 +180,9 @@ class HttpTarget(Target):
         import httpx2
 
         try:
-            raw = await self._post(self._body.content(question, k))
+            content = self._body.content(question, k)
+            async with self._opened().stream("POST", self._url, content=content) as response:
+                raw = await self._read_body(response)
         except httpx2.DecodingError:
             raise InvalidResponseError("cannot be decompressed") from None
         except httpx2.HTTPError as error:
@@ -192,11 +194,6 @@ class HttpTarget(Target):
         if self._client is not None:
             await self._client.aclose()
             self._client = None
-
-    async def _post(self, content: bytes) -> bytes:
-        """Return the body of the response."""
-        async with self._opened().stream("POST", self._url, content=content) as response:
-            return await self._read_body(response)
 
     async def _read_body(self, response: httpx2.Response) -> bytes:
         """Return the body of a response; raise for an error status or too many bytes."""

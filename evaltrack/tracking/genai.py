@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.reader import record_of
+from evaltrack.golden.reader import expectations_of
 from evaltrack.records import Question, Response, Source
 from evaltrack.tracking.traces import document_span
 
@@ -55,9 +55,8 @@ class GenaiJudge:
 
     def __call__(self, question: Question, response: Response) -> float | str:
         """Return its value (yes is 1, no is 0), or the reason for no value."""
-        record = record_of(question)
         run: Callable[..., object] = self._scorer.run
-        inputs, expectations = record["inputs"], record["expectations"]
+        inputs, expectations = {"question": question.question}, expectations_of(question)
         return assessed_value(run(inputs=inputs, outputs=response.answer, expectations=expectations))
 
 

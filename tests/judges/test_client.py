@@ -61,10 +61,8 @@ from tests.openai_requests import Json, format_of
 KEY = "sk-not-to-be-seen-0123456789"
 MESSAGES = [{"role": "system", "content": "Reply in JSON."}, {"role": "user", "content": "How good is it?"}]
 FIELDS = {"reasoning": {"type": "string"}, "overall_score": {"type": "number", "minimum": 0, "maximum": 1}}
-SCHEMA = Schema(
-    "verdict",
-    {"type": "object", "properties": FIELDS, "required": list(FIELDS), "additionalProperties": False},
-)
+STRICT = {"type": "object", "properties": FIELDS, "required": list(FIELDS), "additionalProperties": False}
+SCHEMA: Schema = {"name": "verdict", "schema": STRICT, "strict": True}
 GOOD = Reply('{"reasoning": "so", "overall_score": 0.5}')
 Outcome = Answer | EvaltrackError | AnswerError
 
@@ -128,7 +126,7 @@ def test_one_call_asks_for_a_strict_schema(serve: Serve) -> None:
 
     usage = Usage(prompt_tokens=120, completion_tokens=30, cached_tokens=100, reasoning_tokens=8)
     assert answer == Answer(str(GOOD.content), usage)
-    named = {"name": "verdict", "schema": SCHEMA.schema, "strict": True}
+    named = SCHEMA
     assert server.bodies == [
         {
             "model": "gpt-4o-mini",

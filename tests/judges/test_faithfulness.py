@@ -65,7 +65,7 @@ def test_code_counts_the_claims_that_are_held() -> None:
     assert verdict.usage is not None
     assert verdict.usage.total_tokens == 30
     sent = server.bodies[0]["response_format"]["json_schema"]
-    assert sent["schema"] == strict_schema("faithfulness", FaithfulnessReply).schema
+    assert sent["schema"] == strict_schema("faithfulness", FaithfulnessReply)["schema"]
 
 
 def test_it_is_shown_all_that_came_back_between_tags() -> None:

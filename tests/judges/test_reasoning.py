@@ -35,7 +35,7 @@ from tests.openai_behaviours import Usage as ServerUsage
 
 QUESTION = Question(id="1", question="Should we raise the price?", domain="business")
 REPLIES = data("reasoning_replies.json")
-SCHEMA = strict_schema("observation", ReasoningReply).schema
+SCHEMA = strict_schema("observation", ReasoningReply)["schema"]
 HF1 = {"code": "HF1", "quotes": ["If more than 29% do"]}
 
 
