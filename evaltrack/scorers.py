@@ -17,7 +17,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.reader import question_of
+from evaltrack.golden.importing.layouts import question_of
 from evaltrack.judges.builtin_scores import measured_precision, open_builtin
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response

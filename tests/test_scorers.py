@@ -12,7 +12,7 @@ import pytest
 import evaltrack.scorers as own
 from evaltrack import open_golden, run_eval
 from evaltrack.errors import UsageError
-from evaltrack.golden.reader import record_of
+from evaltrack.golden.reader import expectations_of
 
 from .files import data
 
@@ -47,9 +47,9 @@ def written(folder: Path) -> tuple[Path, Path, list[dict[str, Any]]]:
     answers.write_text("".join(json.dumps(line) + "\n" for line in responses))
     records = []
     for question, response in zip(open_golden(golden), responses, strict=True):
-        record = record_of(question)
         outputs = {name: value for name, value in response.items() if name != "id"}
-        records.append({"inputs": record["inputs"], "outputs": outputs, "expectations": record["expectations"]})
+        inputs, expectations = {"question": question.question}, expectations_of(question)
+        records.append({"inputs": inputs, "outputs": outputs, "expectations": expectations})
     return golden, answers, records
 
 
@@ -104,10 +104,9 @@ def test_outputs_are_what_a_target_returns(outputs: object, value: float | str) 
 @pytest.mark.parametrize(
     ("inputs", "expectations", "why"),
     [
-        ({"a": "x", "b": "y"}, {"expected_chunks": ["a"]}, "the question: its inputs hold no `question`"),
-        ({"question": "?"}, {"expected_chunks": 7}, "the question: "),
+        ({"a": "x", "b": "y"}, {"expected_chunks": ["a"]}, "the question: `inputs` is an object with the keys a, b"),
         ({"question": "?"}, {}, "the question has no retrieval expectation"),
-        (None, None, "the question: its inputs"),
+        (None, None, "the question: has no question"),
     ],
 )
 def test_questions_that_cannot_be_scored(inputs: Any, expectations: Any, why: str) -> None:

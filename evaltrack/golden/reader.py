@@ -2,8 +2,6 @@
 
 `open_golden` reads a file once and checks *every* line. It returns a `GoldenSet`, whose iteration streams the
 questions again: a set of a million lines needs little more memory than one of ten. One error lists all bad lines.
-
-A record of an MLflow dataset also becomes a question.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import hashlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,7 +65,6 @@ def _explain(detail: ErrorDetails) -> str:
     return finding_words(detail, FIELDS if len(place) == 1 else FIELDS_WITHIN.get(str(*place[:1]), ()))
 
 
-RESPONSE, TOOL_CALLS = "expected_response", "expected_tool_calls"
 SHARED = ("expected_chunks", "expected_sources", "expected_passages")
 """Expectations that no scorer of MLflow reads; they have the names of a golden line's fields."""
 
@@ -77,41 +74,14 @@ def expectations_of(question: Question) -> dict[str, Any]:
     line = line_of(question)
     expectations = {name: line[name] for name in SHARED if name in line}
     if question.expected_answer is not None:
-        expectations[RESPONSE] = question.expected_answer
+        expectations["expected_response"] = question.expected_answer
     if question.expected_tools:
         arguments = question.expected_arguments or ({},) * len(question.expected_tools)
-        expectations[TOOL_CALLS] = [
+        expectations["expected_tool_calls"] = [
             {"name": name, **({"arguments": dict(each)} if each else {})}
             for name, each in zip(question.expected_tools, arguments, strict=True)
         ]
     return expectations
-
-
-def question_of(inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> Question | list[str]:
-    """Return the question of a record, without its tags, or a list of all problems with it.
-
-    The question's text is the input `question`, or the only text among the inputs.
-    """
-    texts = [value for value in inputs.values() if isinstance(value, str)]
-    text = inputs.get("question") or (texts[0] if len(texts) == 1 else None)
-    if not isinstance(text, str):
-        return ["its inputs hold no `question`, nor a single text; give it one"]
-    line: dict[str, object] = {"id": "1", "domain": "mlflow", "question": text}
-    line |= {name: expectations[name] for name in SHARED if expectations.get(name) is not None}
-    if (answer := expectations.get(RESPONSE)) is not None:
-        line["expected_answer"] = answer
-    if (calls := expectations.get(TOOL_CALLS)) is not None:
-        line |= _tools(calls)
-    return checked_question(line)
-
-
-def _tools(calls: object) -> dict[str, object]:
-    """Return the names and arguments of expected calls; invalid values are kept for the check to refuse."""
-    if not isinstance(calls, list):
-        return {"expected_tools": calls}
-    names = [call.get("name") if isinstance(call, dict) else call for call in calls]
-    arguments = [(call.get("arguments") or {}) if isinstance(call, dict) else {} for call in calls]
-    return {"expected_tools": names} | ({"expected_arguments": arguments} if any(arguments) else {})
 
 
 Problem = tuple[int, str]

@@ -233,15 +233,13 @@ def _facts(tool: str, arguments: Mapping[str, Any]) -> frozenset[Fact]:
 
 def _as_json(value: object) -> str:
     """Return the same text for all values that are equal as JSON."""
-    return json.dumps(_with_whole_numbers(value), sort_keys=True, default=str)
+    same = json.loads(json.dumps(value, default=str), parse_float=_number)
+    return json.dumps(same, sort_keys=True)
 
 
-def _with_whole_numbers(value: object) -> object:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {str(key): _with_whole_numbers(item) for key, item in value.items()}
-    return [_with_whole_numbers(item) for item in value] if isinstance(value, list | tuple) else value
+def _number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def _most_fulfilled(expected: Sequence[frozenset[Fact]], calls: Mapping[frozenset[Fact], int]) -> int:

@@ -6,7 +6,6 @@ the bound on this golden set. An undecided criterion is never a pass.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -84,7 +83,7 @@ def parse_criteria(text: str, metrics: Mapping[str, object] | frozenset[str]) ->
         if part.lower() in NAMED:
             criteria += parse_criteria(NAMED[part.lower()], metrics)
             continue
-        match = re.fullmatch(r"(\w+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)", part)
+        match = re.fullmatch(r"(\w+)\s*(>=|<=|>|<)\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?)", part, re.IGNORECASE)
         if match is None:
             raise UsageError(f"`require=`: `{part}`: {_FORMS}")
         name, sign, number = match.groups()
@@ -92,18 +91,8 @@ def parse_criteria(text: str, metrics: Mapping[str, object] | frozenset[str]) ->
             near = get_close_matches(name, metrics, n=1) or [each for each in metrics if each.startswith(name)]
             hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(metrics))}"
             raise UsageError(f"`require=`: no metric `{name}`; {hint}")
-        criteria.append(Criterion(name, sign, _parse_bound(part, number)))
+        criteria.append(Criterion(name, sign, float(number)))
     return tuple(criteria)
-
-
-def _parse_bound(part: str, number: str) -> float:
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.inf
-    if not math.isfinite(value):
-        raise UsageError(f"`require=`: `{part}`: `{number}` is not a number")
-    return value
 
 
 def check_criteria(criteria: tuple[Criterion, ...], metrics: Mapping[str, float]) -> tuple[Checked, ...]:

@@ -225,7 +225,7 @@ class TraceReader:
 
 
 def _question(value: object) -> str:
-    """Return the text of the question: the input with a usual name, else the only text."""
+    """Return the text of the question: the last message of a person, the input with a usual name, or the only text."""
     if isinstance(value, Mapping) and is_empty(value.get("question")):
         for name in ("messages", "input", "request"):
             held = value.get(name)
@@ -236,9 +236,6 @@ def _question(value: object) -> str:
     try:
         return text_in(value)[0]
     except ValueError as error:
-        texts = [each for each in value.values() if isinstance(each, str)] if isinstance(value, Mapping) else []
-        if len(texts) == 1:
-            return texts[0]
         raise ValueError(f"its inputs: {error}; say which with `question=`") from None
 
 

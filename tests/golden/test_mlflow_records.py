@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaltrack.golden.reader import checked_question, expectations_of, line_of, question_of
+from evaltrack.golden.importing.layouts import question_of
+from evaltrack.golden.reader import checked_question, expectations_of, line_of
 from evaltrack.records import Question
 from tests.files import data
 

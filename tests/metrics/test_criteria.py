@@ -42,6 +42,7 @@ def test_bounds(text: str, criteria: list[tuple[str, str, float]]) -> None:
         ("mrr>0.5>0.6", "mrr>0.5>0.6"),
         ("mrr>nan", "mrr>nan"),
         ("mrr>0,5", "5"),
+        *[(part, part) for part in ("mrr>1.2.3", "mrr>--1", "mrr>1e999")],
         ("mrr>0.5;hit_rate>0.5", "mrr>0.5;hit_rate>0.5"),
     ],
 )
@@ -55,12 +56,6 @@ def test_what_is_no_criterion(text: str, part: str) -> None:
 def test_separators_alone_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match=f"^`require=`: `{text}` holds no criterion; {FORMS}"):
         parse_criteria(text, METRICS)
-
-
-@pytest.mark.parametrize("number", ["1.2.3", "--1", "1e999"])
-def test_a_bound_is_a_finite_number(number: str) -> None:
-    with pytest.raises(UsageError, match=f"^`require=`: `mrr>{number}`: `{number}` is not a number$"):
-        parse_criteria(f"hit_rate>0.5,mrr>{number}", KNOWN)
 
 
 @pytest.mark.parametrize(("name", "hint"), data("metrics.json")["unknown_metrics"])

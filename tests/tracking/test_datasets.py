@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,19 @@ import pytest
 
 from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.reader import open_golden, record_of
+from evaltrack.golden.reader import expectations_of, line_of, open_golden
+from evaltrack.records import Question
 from tests.conftest import REPO
+
+TAGS = {"id", "domain", "difficulty", "category", "notes", "draft", "grades", "relevant_grade", "metadata", "history"}
+
+
+def record_of(question: Question, position: int) -> dict[str, Any]:
+    """A record with all fields of a question; its position, as MLflow makes one record of equal inputs."""
+    held = {name: value for name, value in line_of(question).items() if name in TAGS}
+    tags = {name: value if isinstance(value, str) else json.dumps(value) for name, value in held.items()}
+    inputs = {"question": question.question, "position": position}
+    return {"inputs": inputs, "expectations": expectations_of(question), "tags": tags}
 
 
 def test_a_dataset_becomes_a_golden_set_again(store_uri: str, tmp_path: Path) -> None:
@@ -21,10 +33,7 @@ def test_a_dataset_becomes_a_golden_set_again(store_uri: str, tmp_path: Path) ->
     held = open_golden(path, drafts=True)
     mlflow.set_tracking_uri(store_uri)
     dataset: Any = mlflow.MlflowClient(store_uri).create_dataset("mine", ["0"])
-    records = [record_of(each) for each in held]
-    for position, record in enumerate(records):  # MLflow makes one record of equal inputs
-        record["inputs"]["position"] = position
-    dataset.merge_records(records)
+    dataset.merge_records([record_of(each, position) for position, each in enumerate(held)])
     dataset.merge_records([{"inputs": {"query": "by a person?"}, "expectations": {"guidelines": "g"}}])
     made = import_golden(f"dataset:{dataset.name}", tmp_path / "back.jsonl", tracking_uri=store_uri)
     questions = {each.id: each for each in open_golden(made.path, drafts=True)}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.resources import files as resources
 from itertools import chain
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 from evaltrack.errors import GoldenError, UsageError
@@ -24,6 +25,8 @@ from evaltrack.golden.importing.drafts import (
 )
 from evaltrack.golden.importing.file_types import READERS, Rows, read_rows, read_text
 from evaltrack.golden.importing.values import shown
+from evaltrack.golden.reader import checked_question
+from evaltrack.records import Question
 from evaltrack.records.base import as_key
 
 PRESETS = {
@@ -47,6 +50,16 @@ def read_format(name: str, files: list[Path], settings: ImportSettings, notes: N
         raise UsageError(f"`form=`: there is no format `{name}`; formats are {', '.join(FORMATS)}")
     rows = chain.from_iterable(read_rows(path, settings.encoding) for path in files)
     return drafts(rows, PRESETS.get(name, TABLE), settings, notes)
+
+
+def question_of(inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> Question | list[str]:
+    """Return the question in a record of an MLflow dataset, without its tags, or a list of all problems with it."""
+    row = {"inputs": dict(inputs), "expectations": dict(expectations)}
+    ((_, line),) = drafts(iter([("", row)]), PRESETS["mlflow"], ImportSettings(), Notes())
+    if isinstance(line, ValueError):
+        return [str(line)]
+    fields = {name: value for name, value in line.items() if name != "metadata"}
+    return checked_question({"id": "1", "domain": "mlflow", **fields})
 
 
 def detected_format(files: list[Path], settings: ImportSettings) -> str:

@@ -128,7 +128,7 @@ def text_in(value: object) -> tuple[str, dict[str, Any]]:
     """Return the text of an input or output, and the other content of the value.
 
     - Text is returned unchanged.
-    - Of an object: the value under one of the usual keys, or its only value.
+    - Of an object: the value under one of the usual keys, or its only text or value.
     - Of chat messages: the user's last one. The earlier ones are `history` if they are texts.
     - Of any other list: its only item.
 
@@ -144,7 +144,8 @@ def text_in(value: object) -> tuple[str, dict[str, Any]]:
             return text_in(only)
         case Mapping():
             usual = [name for name in TEXT_KEYS if not is_empty(value.get(name))]
-            names = usual or (list(value) if len(value) == 1 else [])
+            texts = [name for name, item in value.items() if isinstance(item, str)]
+            names = usual or (texts if len(texts) == 1 else list(value) if len(value) == 1 else [])
             if not names:
                 keys = ", ".join(map(shown, list(value)[:9]))
                 raise ValueError(f"is an object with the keys {keys}; name the one that holds the text")
