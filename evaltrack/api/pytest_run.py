@@ -22,7 +22,6 @@ from evaltrack.evaluation.settings_sources import OF_TARGET
 from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.records.failure_words import failure_words
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison_words import cause_words, change_words
 from evaltrack.report.escaping import one_line
 from evaltrack.report.templates import say
 
@@ -146,7 +145,7 @@ def _outcome(row: StoredRow, change: Change | None, failed_digest: str | None, k
         return "skip", "was not measured"
     why = one_line(failure_words(row.error or "") or say.failed(row, k), 1000)
     if change is not None:
-        words = "\n".join((change_words(change), cause_words(change), f"question: {one_line(row.question, 300)}", why))
+        words = "\n".join((say.changed(change), say.why(change), f"question: {one_line(row.question, 300)}", why))
         return ("fail" if change.counts else "xfail"), words
     if row.outcome == "fail" and failed_digest == row.digest:
         return "xfail", f"fails in the baseline, too: {why}"

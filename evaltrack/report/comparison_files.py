@@ -10,13 +10,11 @@ from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison, SetComparisons
 from evaltrack.errors import UsageError
 from evaltrack.records.base import count
-from evaltrack.report.comparison_text import comparison_markdown, comparison_text, fields_of_comparison
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text
 from evaltrack.report.comparison_words import (
     cause_rest,
-    cause_words,
-    change_words,
-    dropped_words,
     metric_lines,
+    note_words,
     reasons,
 )
 from evaltrack.report.escaping import clip, json_without_commands, without_any_commands
@@ -77,11 +75,11 @@ def _suite(root: ET.Element, name: str, cases: Iterable[ET.Element]) -> None:
 def _rules(comparison: Comparison) -> Iterator[ET.Element]:
     """Yield a case for the verdict, with all its reasons and numbers, and a case for each rule."""
     k = comparison.candidate.signature.k
-    told = fields_of_comparison(comparison)
-    lines = [*reasons(comparison), *(told[name] for name in ("headline", "sides", "behind", "counts", "reruns"))]
-    lines += [*map(say.metric_line, metric_lines(comparison)), *told["notes"]]
+    told = (say.headline, say.sides, say.cause, say.counts)
+    lines = [*reasons(comparison), *(sentence(comparison) for sentence in told), say.reruns(comparison.reruns)]
+    lines += [*map(say.metric_line, metric_lines(comparison)), *note_words(comparison)]
     tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
-    yield _case("gate", "verdict", tag, told["headline"], (clip(line, 600) for line in lines if line))
+    yield _case("gate", "verdict", tag, say.headline(comparison), (clip(line, 600) for line in lines if line))
     for rule in comparison.rules:
         tag = {"broken": "failure", "unknown": "error"}.get(rule.state, "")
         name = rule.kind if rule.metric is None else metric_title(rule.metric.name, k)
@@ -124,14 +122,14 @@ def _name(key: str, question: str | None) -> str:
 
 
 def _changed_case(change: Change, k: int, tag: str) -> ET.Element:
-    parts = {"asked": clip(change.question, 300), "why": cause_words(change)}
-    parts |= {"scores": dropped_words(change, k), "see": clip(change.cause.link, 500)}
-    lines = [change_words(change), *(f"{name}: {words}" for name, words in parts.items() if words)]
+    parts = {"asked": clip(change.question, 300), "why": say.why(change)}
+    parts |= {"scores": say.moved(change, k), "see": clip(change.cause.link, 500)}
+    lines = [say.changed(change), *(f"{name}: {words}" for name, words in parts.items() if words)]
     return _case(
         clip(change.domain),
         _name(change.id, change.question),
         tag,
-        f"{change_words(change)}{''.join(cause_rest(change))}",
+        f"{say.changed(change)}{''.join(cause_rest(change))}",
         lines,
     )
 
@@ -169,14 +167,14 @@ def annotations(comparison: Comparison) -> Iterator[str]:
 
 
 def _verdict(comparison: Comparison) -> tuple[str, str]:
-    told = fields_of_comparison(comparison)
-    lines = (told["behind"], told["sides"], *reasons(comparison)[:SHOWN], told["reruns"], told["summary"])
-    return told["headline"], "\n".join(filter(None, lines))
+    lines = [say.cause(comparison), say.sides(comparison), *reasons(comparison)[:SHOWN]]
+    lines += [say.reruns(comparison.reruns), say.summary(comparison)]
+    return say.headline(comparison), "\n".join(filter(None, lines))
 
 
 def _question(change: Change) -> tuple[str, str]:
     asked = f"\nasked: {clip(change.question)}" if change.question else ""
-    return change_words(change), f"{cause_words(change)}{asked}"
+    return say.changed(change), f"{say.why(change)}{asked}"
 
 
 def _commands(level: str, messages: list[tuple[str, str]], total: int) -> Iterator[str]:

@@ -11,19 +11,12 @@ from urllib.parse import quote
 
 from rich.console import Console
 
-from evaltrack.compare.change import BY_URGENCY, Change, Fate
+from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison_words import (
-    FATES,
-    TONES,
-    answers,
     group_changed,
     metric_lines,
-    next_steps,
-    note_words,
     ranked_sources,
-    reasons,
-    rules_words,
     shown_groups,
 )
 from evaltrack.report.escaping import (
@@ -37,44 +30,10 @@ from evaltrack.report.escaping import (
     within,
     without_any_commands,
 )
-from evaltrack.report.templates import Ours, descriptions, environment, print_template, say
-from evaltrack.report.text_diff import Piece, condensed, word_diff
+from evaltrack.report.templates import Ours, descriptions, environment, print_template
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-
-def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return the texts that every template shows of a comparison."""
-    rules = rules_words(comparison)
-    return {
-        "comparison": comparison,
-        "k": comparison.candidate.signature.k,
-        "tone": TONES[comparison.verdict],
-        "headline": say.headline(comparison),
-        "behind": say.cause(comparison),
-        "sides": say.sides(comparison),
-        "differs": say.differs(comparison),
-        "rules": rules,
-        "telling": [rule for rule in rules if rule[0] != "held"] or rules[:1],
-        "held": sum(state == "held" for state, _ in rules),
-        "reruns": say.reruns(comparison.reruns),
-        "summary": say.summary(comparison) if len(comparison.causes) > 1 else "",
-        "counts": say.counts(comparison),
-        "groups": shown_groups(comparison),
-        "flips": comparison.passing_compared,
-        "notes": note_words(comparison),
-        "by_fate": comparison.by_fate,
-        "totals": {fate: comparison.count(fate) for fate in BY_URGENCY},
-        "sections": [(fate, FATES[fate].meaning) for fate in BY_URGENCY if comparison.count(fate)],
-        "pieces": pieces,
-    }
-
-
-def pieces(change: Change) -> Iterator[Piece]:
-    """Yield the word diff of the answers, without text that is far from any change."""
-    pair = answers(change)
-    return condensed(word_diff(*pair)) if pair else iter(())
 
 
 def print_comparison(comparison: Comparison, console: Console, *, everything: bool = False) -> None:
@@ -84,9 +43,8 @@ def print_comparison(comparison: Comparison, console: Console, *, everything: bo
     of the terminal; nothing is cut.
     """
     moved = [metric for metric in comparison.metrics if everything or metric.changed or metric.regressed]
-    fields = fields_of_comparison(comparison) | {"metrics": metric_lines(comparison, moved), "everything": everything}
-    fields |= {"steps": next_steps(comparison), "link": comparison.compare_link}
-    print_template(console, "comparison.txt", **fields)
+    metrics = metric_lines(comparison, moved)
+    print_template(console, "comparison.txt", c=comparison, metrics=metrics, everything=everything)
 
 
 def comparison_text(comparison: Comparison, width: int = 120, *, everything: bool = True) -> str:
@@ -129,9 +87,8 @@ def comparison_markdown(comparison: Comparison) -> str:
     """
     helpers: dict[str, Callable[..., str]] = {"sentence": lambda text: sentence(text, CAUSE)}
     helpers |= {each.__name__: each for each in (address, code, link, raw_html)}
-    fields = fields_of_comparison(comparison) | {name: _ours(each) for name, each in helpers.items()}
-    fields |= {"comment_title": say.comment_title(comparison), "few": SHOWN}
-    fields |= {"tags": TAGS, "sources": _sources}
+    fields: dict[str, Any] = {name: _ours(each) for name, each in helpers.items()}
+    fields |= {"c": comparison, "few": SHOWN, "tags": TAGS, "sources": _sources}
     fields |= {"marker": Ours(marker(comparison.candidate.signature.golden)), "lines": metric_lines(comparison)}
     parts: Any = _markdown().get_template("comparison.md").make_module(fields)
     head, rest = str(parts.head()), f"{parts.metrics() if comparison.metrics else ''}{parts.about()}"
@@ -183,14 +140,6 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
         experiment_id: The experiment of the candidate; links are relative to MLflow's UI.
         side_by_side: True if MLflow's own view shows both runs.
     """
-    told = {
-        "c": comparison,
-        "here": f"#/experiments/{experiment_id}",
-        "side_by_side": side_by_side,
-        "headline": say.headline(comparison),
-        "behind": say.cause(comparison),
-        "reasons": reasons(comparison),
-        "reruns": say.reruns(comparison.reruns),
-    }
-    text = descriptions().get_template("comparison_note.md").render(told)
+    template = descriptions().get_template("comparison_note.md")
+    text = template.render(c=comparison, here=f"#/experiments/{experiment_id}", side_by_side=side_by_side)
     return within(text.rstrip("\n").split("\n"), COMPARISON_LIMIT)

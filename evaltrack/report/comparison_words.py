@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from evaltrack.compare.causes import fallen_dimensions
-from evaltrack.compare.change import CAUSES, WORSE, Cause, CauseKind, Change, CulpritKind, Fate
+from evaltrack.compare.change import CAUSES, Change, CulpritKind, Fate
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, RuleState, Verdict
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.differences import in_order
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.metric import MINUS
-from evaltrack.records.failure_words import failure_words
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.templates import say, sentences
+from evaltrack.report.text_diff import Piece, condensed, word_diff
 from evaltrack.report.words import (
     LATENCY_TITLES,
     METRIC_TITLES,
     OWN_IN_GROUPS,
     metric_change,
     metric_course,
-    metric_number,
     metric_title,
-    score_title,
 )
 
 VERDICT_TITLES: dict[Verdict, str] = {"ok": "No regression", "regression": "Regression", "unknown": "Unknown"}
@@ -241,69 +239,16 @@ def exact_decimals(metric: MetricDelta) -> int:
 # Questions
 
 
-def change_words(change: Change) -> str:
-    """Return one changed question: ``7 (travel) broke: an expected source is ranked lower``."""
-    still = f" ({change.now} as before)" if change.was == change.now and change.now != "not compared" else ""
-    if change.fate == "newly measured" and change.now in ("pass", "fail"):
-        still = f" and {change.now}{'es' if change.now == 'pass' else 's'}"
-    return f"{question_name(change)} {FATES[change.fate].verb}{still}: {cause_title(change)}{remark_words(change)}"
-
-
-def cause_title(change: Change) -> str:
-    """Return the title of the cause: ``the target failed``, or ``the target failed before`` if newly measured.
-
-    If the result is the same, there is no cause to name.
-    """
-    kind = change.cause.kind
-    if kind == "unknown" and change.fate == "changed":
-        return "the result is the same"
-    before = kind in ("target_failed", "judge_failed") and change.fate not in WORSE and change.now != "error"
-    return f"{CAUSES[kind].title}{' before' * before}"
-
-
-def remark_words(change: Change) -> str:
-    """Return the result of the reruns and who accepted the question, each in brackets after a space; often empty."""
-    remarks = (say.rerun(change.rerun) if change.rerun else "", clip(change.accepted, 200))
-    return "".join(f" [{words}]" for words in remarks if words)
-
-
-def question_name(change: Change) -> str:
-    """Return ``7 (travel)``: id and domain."""
-    return f"{clip(change.id, 80)} ({clip(change.domain, 40)})"
-
-
-def cause_words(change: Change) -> str:
-    """Return the cause as a sentence, without a leading title, and the other causes that apply."""
-    also = "; ".join(map(_also_words, change.also))
-    words = failure_words(change.cause.detail).removeprefix(f"{CAUSES[change.cause.kind].title}: ")
-    return clip(words, 300) + (f" (also: {also})" if also else "")
-
-
 def cause_rest(change: Change) -> tuple[str, str]:
     """Return the text that follows the title of the cause, and the text that joins them; both empty if there is none.
 
     Examples: ``: `` and ``the tool `search` is now called``, or a space and ``(also: the target failed)``.
     """
-    words, title = cause_words(change), CAUSES[change.cause.kind].title
+    words, title = say.why(change), CAUSES[change.cause.kind].title
     if words == title:
         return "", ""
     joint = next((each for each in (", ", " ") if words.startswith(title + each)), "")
     return (joint, words[len(title) + len(joint) :]) if joint else (": ", words)
-
-
-def _also_words(cause: Cause) -> str:
-    """Return the title of an additional cause, or its sentence if it names sources."""
-    if cause.source is None and cause.kind not in ("context_changed", "verdict_changed"):
-        return CAUSES[cause.kind].title
-    words = cause.detail.removesuffix(f"; `{cause.displaced_by}` took its place")
-    return clip(words or CAUSES[cause.kind].title, 200)
-
-
-def dropped_words(change: Change, k: int | None = None) -> str:
-    """Return the scores that fell, or those that rose if none fell: ``Recall@5 1.000 → 0.500``."""
-    moves = change.dropped or change.raised
-    pairs = ((score_title(name, k), metric_number(name, was), metric_number(name, now)) for name, was, now in moves)
-    return ", ".join(f"{title} {was} → {now}" for title, was, now in pairs)
 
 
 def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:
@@ -321,6 +266,12 @@ def answers(change: Change) -> tuple[str, str] | None:
         return None
     before, after = change.before.answer or "", change.after.answer or ""
     return (before, after) if before != after else None
+
+
+def pieces(change: Change) -> Iterator[Piece]:
+    """Yield the word diff of the answers, without text that is far from any change."""
+    pair = answers(change)
+    return condensed(word_diff(*pair)) if pair else iter(())
 
 
 def piece_words(text: str) -> tuple[str, str, str]:
@@ -360,16 +311,6 @@ def where_words(comparison: Comparison) -> str:
         return ""
     some = "all" if questions == worse.total() else f"{questions:,} of them"
     return f", {some} in {quoted(domain, 60)}"
-
-
-def riser_words(comparison: Comparison, kind: CauseKind) -> str:
-    """Return ``, most often below “promo.md” (5)``: the source that rose in more than one question with this cause."""
-    ids = {change.id for change in comparison.worse if change.cause.kind == kind}
-    risen = [each for each in comparison.culprits if each.kind in ("page_new", "page_rose")]
-    first = max(risen, key=lambda each: len(ids.intersection(each.ids)), default=None)
-    times = len(ids.intersection(first.ids)) if first else 0
-    how = "below" if kind == "source_demoted" else "with"
-    return f", most often {how} {quoted(first.name, 80)} ({times:,})" if first and times > 1 else ""
 
 
 def num_failed(error: Culprit, comparison: Comparison) -> int:

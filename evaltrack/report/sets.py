@@ -18,7 +18,7 @@ from evaltrack.evaluation.ranking import Leaderboard
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.records.base import count
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, cause_words, reasons
+from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, reasons
 from evaltrack.report.escaping import clip, inert, json_without_commands
 from evaltrack.report.html.page import document, render
 from evaltrack.report.html.run_page import run_kind
@@ -186,7 +186,7 @@ def _told(each: ComparedSet) -> dict[str, Any]:
     lines = [words] if words != VERDICT_TITLES[each.verdict] else []
     if each.verdict != "ok":
         lines += [*reasons(made), *filter(None, [say.cause(made)])]
-    broke = [(change.id, change.question, cause_words(change)) for change in made.flips[:QUESTIONS]]
+    broke = [(change.id, change.question, say.why(change)) for change in made.flips[:QUESTIONS]]
     return {"golden": each.golden, "lines": lines, "broke": broke, "more": len(made.flips) - len(broke)}
 
 

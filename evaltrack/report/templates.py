@@ -53,12 +53,12 @@ def loaded(package: str = "evaltrack.report", **escaping: Any) -> Environment:
 @cache
 def helpers() -> dict[str, Any]:
     """Return the functions and constants that templates of all formats may use."""
-    from evaltrack.compare import culprits, differences, run_differences
+    from evaltrack.compare import change, culprits, differences, run_differences
     from evaltrack.metrics import rubric
     from evaltrack.records import failure_words, run
     from evaltrack.report import comparison_words, words
 
-    modules = (failure_words, rubric, run, culprits, differences, run_differences, words, comparison_words)
+    modules = (failure_words, rubric, run, change, culprits, differences, run_differences, words, comparison_words)
     names = {name: value for module in modules for name, value in vars(module).items()}
     return names | {"first_of": first_of, "verb": verb, "say": say}
 

@@ -13,7 +13,8 @@ from evaltrack.compare.gate import Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure, Response, Source
-from evaltrack.report.comparison_words import change_words, headline_changes, reasons
+from evaltrack.report.comparison_words import headline_changes, reasons
+from evaltrack.report.templates import say
 from tests.compared import found, question, row, rows_of, side
 
 TEN = [question(f"q{i}", domain=f"domain {i % 2}", difficulty="easy" if i < 5 else "hard") for i in range(10)]
@@ -126,7 +127,7 @@ def test_what_is_newly_measured_and_fails_comes_first_and_says_so() -> None:
     was = dict.fromkeys(("q1", "q2", "q3"), BROKEN)
     made = compare(side(rows_of(TEN, was)), side(rows_of(TEN, {"q3": found("x")})), Gate(min_coverage=0), resamples=9)
     assert [change.id for change in made.by_fate["newly measured"]] == ["q3", "q1", "q2"]
-    assert [change_words(change).partition(": ")[0] for change in made.by_fate["newly measured"]] == [
+    assert [say.changed(change).partition(": ")[0] for change in made.by_fate["newly measured"]] == [
         "q3 (domain 1) is newly measured and fails",
         "q1 (domain 1) is newly measured and passes",
         "q2 (domain 0) is newly measured and passes",

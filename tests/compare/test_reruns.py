@@ -13,7 +13,7 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.reruns import Answer, Questions, RerunState, rerun_questions
 from evaltrack.errors import UsageError
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison_words import reasons, remark_words
+from evaltrack.report.comparison_words import reasons
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
 from tests.compared import found, patched, question, rows_of, side
@@ -176,10 +176,10 @@ ONLY_FLIPS = Gate(drops={})
 @pytest.mark.parametrize(
     ("turns", "record", "verdict", "words"),
     [
-        (".", None, "ok", " [flaky: passed 1 of 1 rerun]"),
-        ("xX.", (4, 5), "ok", " [flaky: passed 1 of 3 reruns, 4 of 5 before]"),
-        ("X", (5, 5), "regression", " [confirmed: passed 0 of 2 reruns, 5 of 5 before]"),
-        ("x", None, "regression", " [confirmed: passed 0 of 9 reruns]"),
+        (".", None, "ok", "[flaky: passed 1 of 1 rerun]"),
+        ("xX.", (4, 5), "ok", "[flaky: passed 1 of 3 reruns, 4 of 5 before]"),
+        ("X", (5, 5), "regression", "[confirmed: passed 0 of 2 reruns, 5 of 5 before]"),
+        ("x", None, "regression", "[confirmed: passed 0 of 9 reruns]"),
     ],
 )
 def test_each_question_says_in_one_line_why_it_counts_or_not(
@@ -187,13 +187,13 @@ def test_each_question_says_in_one_line_why_it_counts_or_not(
 ) -> None:
     made = compared(1, Turns({"q0": turns}, {"q0": record} if record else {}), ONLY_FLIPS)
     (flip,) = made.flips
-    assert (made.verdict, remark_words(flip)) == (verdict, words)
+    assert (made.verdict, say.remarks(flip)) == (verdict, words)
 
 
 def test_an_unclear_question_makes_the_verdict_unknown_and_names_the_cure() -> None:
     made = compared(1, Turns({"q0": "X"}, limit=9), ONLY_FLIPS)
     unclear = replace(made.reruns.by_id["q0"], state="unclear")
-    assert remark_words(replace(made.flips[0], rerun=unclear)) == " [broken or lucky: passed 0 of 9 reruns]"
+    assert say.remarks(replace(made.flips[0], rerun=unclear)) == "[broken or lucky: passed 0 of 9 reruns]"
     was = rows_of(TEN, {f"q{n}": found("x") for n in range(7, 10)})
     now = rows_of(TEN, {f"q{n}": found("x") for n in (0, 7, 8, 9)})
     turns = Turns({"q0": "X", "q7": "XXX.X", "q8": "X", "q9": "X"}, limit=30)
@@ -213,7 +213,7 @@ def test_a_clear_net_loss_is_a_regression_without_a_rerun() -> None:
 
 def test_where_nothing_can_be_rerun_each_counts_and_that_is_said() -> None:
     made = compared(2, "recorded answers cannot be rerun", ONLY_FLIPS)
-    assert (made.verdict, remark_words(made.flips[0])) == ("regression", " [not rerun]")
+    assert (made.verdict, say.remarks(made.flips[0])) == ("regression", "[not rerun]")
     assert say.reruns(made.reruns) == "Not rerun: recorded answers cannot be rerun."
 
     class Broken(Turns):
@@ -256,7 +256,7 @@ def test_a_question_of_several_trials_says_what_was_measured_in_the_run_and_in_i
     """3 of 3 before, 1 of 3 now, and its one rerun, to see whether answers vary, failed."""
     made = compare(side(tried([3] * 10, 3)), side(tried([1] + [3] * 9, 3)), rerunner=Turns({}, {"q0": (3, 3)}))
     (flip,) = made.flips
-    assert remark_words(flip) == " [flaky: passed 1 of 3, and 0 of 1 rerun; 3 of 3 before]"
+    assert say.remarks(flip) == "[flaky: passed 1 of 3, and 0 of 1 rerun; 3 of 3 before]"
     told = comparison_json(made)["reruns"]["by_id"]["q0"]
     assert (told["state"], told["run_passed"], told["run_trials"], told["failed"]) == ("flaky", 1, 3, 1)
 

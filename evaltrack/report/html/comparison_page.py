@@ -8,16 +8,11 @@ from typing import Any
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, DocumentPart, changed_parts
-from evaltrack.records.base import count
 from evaltrack.records.failure_words import failure_words
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
-from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
     FATES,
     group_metrics,
-    headline_changes,
-    next_steps,
-    reasons,
     shown_groups,
 )
 from evaltrack.report.escaping import clip
@@ -33,15 +28,11 @@ from evaltrack.report.html.page import (
 from evaltrack.report.html.plots import axis_reach, metric_rows
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import BADGES, cause_names, changed_questions, fitted, score_titles
-from evaltrack.report.html.run_page import first_listed
 from evaltrack.report.templates import say
 from evaltrack.report.text_diff import document_diff
 from evaltrack.report.words import HEADLINE_METRICS
 
 GROUPS = 60
-
-RULES = 3
-"""Rules of the gate in the head of the page."""
 
 READ = 50
 """Questions that are shown without JavaScript."""
@@ -54,8 +45,8 @@ def comparison_html(comparison: Comparison) -> str:
         "comparison.html",
         questions=questions[:READ],
         badges=BADGES,
-        listed=_listed_words(comparison, len(questions)),
-        **_head_fields(comparison),
+        c=comparison,
+        num_listed=len(questions),
         **_metric_fields(comparison),
         documents=culprit_views(comparison),
         more_documents=[len(culprit.ids) for culprit in comparison.culprits[CULPRITS:]],
@@ -71,21 +62,6 @@ def _title(comparison: Comparison) -> str:
     return f"{say.verdict(comparison)}: {clip(comparison.candidate.signature.golden, 80)}"
 
 
-def _head_fields(comparison: Comparison) -> dict[str, Any]:
-    """Return the verdict, the main cause and what to do about it, and the rules of the gate that tell most."""
-    told = fields_of_comparison(comparison)
-    telling = told["telling"][:RULES]
-    return {
-        "verdict": say.verdict(comparison),
-        "changed": headline_changes(comparison),
-        "told": told,
-        "todo": say.todo_behind(comparison.behind) if comparison.behind else "",
-        "steps": [] if comparison.behind else next_steps(comparison),
-        "rules": telling,
-        "other_rules": told["rules"][len(telling) :],
-    }
-
-
 def _metric_fields(comparison: Comparison) -> dict[str, Any]:
     first = [metric for metric in comparison.metrics if metric.name in HEADLINE_METRICS or metric.regressed]
     others = [metric for metric in comparison.metrics if metric not in first]
@@ -93,7 +69,6 @@ def _metric_fields(comparison: Comparison) -> dict[str, Any]:
     return {
         "rows": metric_rows(comparison, first),
         "reach": axis_reach(first),
-        "legend": say.legend(comparison),
         "others": metric_rows(comparison, others),
         "others_reach": axis_reach(others),
         "group_metrics": [name for name in (*HEADLINE_METRICS, *own) if name in measured],
@@ -157,19 +132,6 @@ def _k(comparison: Comparison) -> int:
     return comparison.candidate.signature.k
 
 
-def _listed_words(comparison: Comparison, num_listed: int) -> str:
-    total = comparison.num_common
-    if num_listed >= total:
-        return f"All {count(total, 'question')} in both runs"
-    short = [
-        f"{len(changes):,} of {comparison.count(fate):,} {fate}"
-        for fate, changes in (*comparison.by_fate.items(), ("identical", comparison.same))
-        if comparison.count(fate) > len(changes)
-    ]
-    others = ", ".join(["all others", *short])
-    return f"{num_listed:,} of {count(total, 'question')} in both runs, the worst first: {others}"
-
-
 # For notebooks
 
 SCREEN = 10
@@ -181,15 +143,13 @@ def comparison_screen(comparison: Comparison) -> str:
     main = [metric for metric in comparison.metrics if metric.name in HEADLINE_METRICS or metric.regressed]
     return render(
         "comparison_screen.html",
-        told=fields_of_comparison(comparison),
-        reasons=reasons(comparison) if comparison.verdict != "ok" else [],
+        c=comparison,
         rows=metric_rows(comparison, main),
         questions=[
             (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
             for flip in comparison.flips[:SCREEN]
         ],
-        listed=first_listed(min(len(comparison.flips), SCREEN), comparison.count("broke"), "broke"),
-        link=safe_link(comparison.compare_link),
+        listed=say.first_listed(min(len(comparison.flips), SCREEN), comparison.count("broke"), "broke"),
     )
 
 

@@ -102,6 +102,7 @@ def run_fields(result: RunResult) -> dict[str, Any]:
 
 
 def _body(result: RunResult, questions: list[_Listed], around: Around, back: str) -> str:
+    missed = sum(question.group != "pass" for question in questions)
     own = {
         "back": back,
         "name": clip(around.name, 120),
@@ -109,7 +110,7 @@ def _body(result: RunResult, questions: list[_Listed], around: Around, back: str
         "spans": {name: result.table.by_metric[name].span or 1 for name in group_metrics(result)},
         "shown": GROUPS,
         "metric_number": metric_number,
-        "listed": _listed_words(questions, _num_rows(result, around)),
+        "listed": say.run_listed(len(questions), missed, _num_rows(result, around), LISTED - SAMPLED),
         "first_failed": [(question.id, question.q, question.detail) for question in questions[:50]],
     }
     return render("run.html", **run_fields(result) | own)
@@ -178,14 +179,6 @@ def run_kind(result: RunResult) -> str:
     return "bad" if False in outcomes else "ok" if outcomes else ""
 
 
-def _listed_words(questions: list[_Listed], total: int) -> str:
-    if len(questions) == total:
-        return f"All {count(total, 'question')}"
-    missed = sum(question.group != "pass" for question in questions)
-    which = "those" if missed < LISTED - SAMPLED else f"the first {missed:,}"
-    return f"{len(questions):,} of {count(total, 'question')}: {which} that did not pass, and a sample of the others"
-
-
 # For notebooks
 
 SCREEN = 10
@@ -197,18 +190,9 @@ def run_screen(result: RunResult) -> str:
     questions = list(_first_questions(result))
     passed, measured = result.passed
     num_missed = result.totals["num_errors"] + measured - passed
-    listed = first_listed(len(questions), num_missed, "did not pass")
+    listed = say.first_listed(len(questions), num_missed, "did not pass")
     own = {"questions": questions, "listed": listed, "shown": SCREEN}
     return render("run_screen.html", **run_fields(result) | own)
-
-
-def first_listed(num_listed: int, total: int, what: str) -> str:
-    """Return ``First 10 of 24 questions that broke``, or ``Questions that broke`` if all are listed."""
-    return (
-        f"First {num_listed} of {count(total, 'question')} that {what}"
-        if total > num_listed
-        else f"Questions that {what}"
-    )
 
 
 def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
