@@ -66,16 +66,6 @@ def few_questions(folder: Path, number: int, *, quoted: bool = True) -> Path:
     return golden
 
 
-def few_drafts(folder: Path, number: int, drafts: int) -> tuple[Path, list[dict[str, Any]]]:
-    """The same set by ids, and its lines: the first of them are `drafts`, which expect nothing yet."""
-    golden = few_questions(folder, number, quoted=False)
-    lines = [json.loads(line) for line in golden.read_text(encoding="utf-8").splitlines()]
-    for line in lines[:drafts]:
-        line["draft"] = True
-        del line["expected_chunks"]
-    return golden, lines
-
-
 FIRST = ("browser", "test_resume", "test_rerun", "test_kill_loop", "server", "cli", "test_baselines")
 """The slowest rooms and files run first, so that no worker is left with a long one at the end."""
 LONG = frozenset((REPO / "tests/long.txt").read_text(encoding="utf-8").splitlines())

@@ -84,15 +84,6 @@ def test_a_corpus_without_words_answers_nothing(tmp_path: Path) -> None:
     assert lint_golden(path, corpus, ignore=OFF) == []
 
 
-def test_codes_are_ignored_by_their_names(tmp_path: Path) -> None:
-    path = written(tmp_path, {"id": 1, "question": "a?", "expected_chunks": ["a", "a"]})
-    assert [finding.code for finding in lint_golden(path, ignore=OFF)] == ["repeated-id"]
-    assert lint_golden(path, ignore=(*OFF, "repeated-id")) == []
-    for code, cure in {"repeatd-id": "did you mean `repeated-id`", "bad-line": "there are ambiguous-source"}.items():
-        with pytest.raises(UsageError, match=f"no such code to ignore; {cure}"):
-            lint_golden(path, ignore=[code])
-
-
 CHUNKINGS = ("heading", "words:200", "words:500:100")
 
 

@@ -76,15 +76,3 @@ def test_collections_evaluate_at_once(store_uri: str, tmp_path: Path, collection
     )
     recalls = [float(line["recall_5"]) for line in published]
     assert result.data["recall_at_k"] == pytest.approx(sum(recalls) / questions, abs=1e-6)
-
-
-@with_data
-def test_trec_evals_own_judgements(tmp_path: Path) -> None:
-    topics = put(tmp_path / "topics.tsv", "".join(f"{n}\ttopic {n}\n" for n in range(301, 304)))
-    plain = import_golden([topics, DATA / "trec_eval/qrels.test"], tmp_path / "plain.jsonl")
-    commented = import_golden([topics, DATA / "trec_eval/qrels.test.with-comments"], tmp_path / "commented.jsonl")
-    lines = [line.split() for line in (DATA / "trec_eval/qrels.test").read_text().splitlines()]
-    relevant = [columns for columns in lines if int(columns[3]) > 0]
-    assert plain.questions == 3
-    assert sum(len(question.expected_chunks or ()) for question in open_golden(plain.path)) == len(relevant)
-    assert plain.path.read_text() == commented.path.read_text().replace("CR#93E-1860", "CR93E-1860")

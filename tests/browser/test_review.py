@@ -11,7 +11,7 @@ import pytest
 from evaltrack.golden.reader import open_golden
 from evaltrack.ui.local import open_server
 from evaltrack.ui.review import GoldenReview, review_app
-from tests.conftest import few_drafts
+from tests.conftest import few_questions
 from tests.files import put
 
 from .conftest import Open
@@ -22,7 +22,11 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 @pytest.fixture
 def golden(tmp_path: Path) -> Path:
-    path, lines = few_drafts(tmp_path, 5, drafts=3)
+    path = few_questions(tmp_path, 5, quoted=False)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for line in lines[:3]:
+        line["draft"] = True
+        del line["expected_chunks"]
     lines[2] |= {"question": f"{HOSTILE} {lines[2]['question']}", "notes": HOSTILE}
     return put(path, lines)
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import random
 import re
 import signal
 import socket
@@ -26,6 +25,7 @@ from evaltrack.records import Row
 from evaltrack.tracking.rows import read_table
 from evaltrack.tracking.store import connect
 from tests.conftest import REPO
+from tests.mlflow_server import free_port
 from tests.openai_server import OpenAIServer
 
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
@@ -159,13 +159,6 @@ def test_a_ray_client_address(project: Project, store_uri: str, tmp_path: Path) 
 def listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port() -> int:
-    for port in random.Random().sample(range(5000, 10_000), 100):
-        if not listens(port):
-            return port
-    raise AssertionError("no port is free")
 
 
 @pytest.mark.long
