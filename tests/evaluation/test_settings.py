@@ -112,6 +112,7 @@ def test_all_that_is_wrong_is_in_one_error() -> None:
 def test_labels_and_names_in_mlflow(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     golden = few_questions(tmp_path, 2)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOGNAME", "ada")
     for command in (["init", "-q"], ["add", "travel.jsonl"], ["commit", "-qm", "one"]):
         git(tmp_path, *command)
     made = run_eval(
@@ -124,7 +125,7 @@ def test_labels_and_names_in_mlflow(store_uri: str, tmp_path: Path, monkeypatch:
     )
     run = mlflow.MlflowClient(store_uri).get_run(made.run_id)
     assert (run.data.params["k"], run.data.params["param.k"], run.data.params["param.size"]) == ("5", "mine", "600")
-    assert run.data.tags["team"] == "search"
+    assert (run.data.tags["team"], run.data.tags["mlflow.user"]) == ("search", "ada")
     assert run.data.tags["mlflow.note.content"].startswith("Smaller chunks.\n\n### travel: ")
     start, _, end = run.info.run_name.partition("…")
     assert (start, end[-34:]) == ("travel bm25:", "/corpus/travel k=5 k=mine size=600")

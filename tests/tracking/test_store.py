@@ -26,7 +26,7 @@ from evaltrack.tracking.store import Store, choose_experiment, connect
 from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
 from tests.files import data
-from tests.judging import cli, golden_set
+from tests.judging import cli
 from tests.stores import trace_counts
 from tests.warm import WarmProcess
 
@@ -153,19 +153,6 @@ def test_a_store_that_is_not_there_is_not_made(
     words = "mlflow.db: there is no such file; evaluate first (evaltrack run GOLDEN), run this where that was done, or"
     assert words in capsys.readouterr().err
     assert not (tmp_path / "mlflow.db").exists()
-
-
-VARIABLES = ("LOGNAME", "USER", "LNAME", "USERNAME")
-
-
-def test_a_run_says_who_made_it(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.setenv(name, "somebody")
-    golden, _ = golden_set(tmp_path, {"q": None}, expected_chunks=["a"])
-    recorded = tmp_path / "responses.jsonl"
-    recorded.write_text('{"id": "q", "answer": "so", "sources": [{"chunk_id": "a"}]}\n')
-    run = run_eval(golden, target=f"recorded:{recorded}", judge="none", tracking_uri=store_uri, traces="off")
-    assert mlflow.get_run(run.run_id).data.tags["mlflow.user"] == "somebody"
 
 
 @pytest.fixture
