@@ -65,15 +65,6 @@ def compared_alone(path: Path) -> Comparison:
     return compare_runs(golden=path, log=False, max_reruns=0)
 
 
-def test_each_set_is_compared_with_its_own_baseline(paths: list[Path]) -> None:
-    made = compare_sets([paths[0], "two"])
-    assert (made.verdict, made.exit_code, verdicts(made)) == ("ok", 0, ["ok", "ok"])
-    for each in made.sets:
-        assert each.comparison is not None
-        assert each.comparison.candidate.signature.golden == each.golden
-        assert mlflow.get_run(str(each.comparison.candidate.run_id)).data.tags["evaltrack.compare.verdict"] == "ok"
-
-
 def test_sets_that_were_evaluated_together_are_compared_by_name(paths: list[Path]) -> None:
     together = run_sets(paths[:2], target=lambda question: ["x"], traces="off")
     assert verdicts(compare_sets(paths[:2], log=False, max_reruns=0)) == ["regression", "regression"]

@@ -28,20 +28,13 @@ def test_the_written_set_is_clean(table: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["mine.jsonl"]
 
 
-def test_nothing_is_replaced_unless_that_is_asked_for(table: Path, tmp_path: Path) -> None:
+def test_only_a_whole_set_replaces_what_is_there(table: Path, tmp_path: Path) -> None:
     there = put(tmp_path / "there.jsonl", "precious\n")
-    with pytest.raises(UsageError, match=r"already exists; name another file, or replace it with `force=True`"):
-        import_golden(table, there)
-    assert there.read_text() == "precious\n"
-    import_golden(table, there, force=True)
-    assert len(open_golden(there)) == 12
-
-
-def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
-    there = put(tmp_path / "out.jsonl", "precious\n")
     with pytest.raises(GoldenError, match=r"bad.csv:3: has no question"):
         import_golden(put(tmp_path / "bad.csv", "question,notes\na,\n,b\n"), there, force=True)
     assert there.read_text() == "precious\n"
+    import_golden(table, there, force=True)
+    assert len(open_golden(there)) == 12
 
 
 @pytest.mark.parametrize(("options", "message"), data("api.json")["what_is_refused"])

@@ -88,20 +88,6 @@ def here(kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     return kept
 
 
-def test_the_page_that_a_run_logged_is_the_one_that_is_written_later(store_uri: str, tmp_path: Path) -> None:
-    made = run_eval(golden(tmp_path), target=broken, tracking_uri=store_uri, require="recall_at_k>=0.9", k=3)
-    then, now = logged(store_uri, made.run_id), written(made.run_id, tracking_uri=store_uri)
-    assert now.words == then.words
-    assert now.data == then.data
-    assert now.elements == then.elements
-    assert [each["group"] for each in now.questions] == ["error", "pass", "pass"]
-    assert "the target failed: RuntimeError: down" in now.questions[0]["detail"]
-    assert "failed and is left out of the means." in now.words
-    assert "met recall_at_k >= 0.9" in now.words
-    assert f"Recall@3 {made.metrics['recall_at_k']:.3f} n {made.counts['recall_at_k']}" in now.words
-    assert made.link in now.links
-
-
 def test_what_is_read_back_of_a_run_is_what_it_was(store_uri: str, tmp_path: Path) -> None:
     made = run_eval(
         golden(tmp_path),
@@ -184,23 +170,6 @@ def like(kept: Kept, summary: object = None, status: str = "FINISHED") -> str:
 def test_a_summary_that_is_none_is_told(kept: Kept, text: bytes) -> None:
     with pytest.raises(TrackingError, match="is damaged or of another version: "):
         report_html(like(kept, text), tracking_uri=kept.uri)
-
-
-def test_report_writes_a_page(here: Kept, capsys: pytest.CaptureFixture[str]) -> None:
-    """To a file, over what is there, or to stdout; where and how large is said on stderr, and it ends with 0."""
-    second = here.second
-    capsys.readouterr()
-    Path("pages").mkdir()
-    Path("pages/run.html").write_text("old")
-    for path in ("pages/run.html", "made/for/it.html"):
-        assert cli("report", second.run_id, "-o", path) == 0
-        said = capsys.readouterr()
-        assert (said.out, said.err) == ("", f"{path} (0.1 MB)\n")
-    text = Path("pages/run.html").read_text(encoding="utf-8")
-    assert Page(text).words.startswith("2 of 3 questions passed: small")
-    assert cli("report", second.run_id, "-o", "-") == 0
-    said = capsys.readouterr()
-    assert (said.out, said.err) == (text, "")
 
 
 @pytest.mark.parametrize(

@@ -51,13 +51,6 @@ def test_errors_of_trials_and_empty_answers_are_recorded(store_uri: str, tmp_pat
     assert [totals[name] for name in ("num_errors", "trial_errors", "empty_answers")] == [0, 1, 3]
 
 
-def test_retrieval_that_could_not_be_measured_is_noted(store_uri: str, tmp_path: Path) -> None:
-    made = run_eval(small_set(tmp_path), target=lambda _: "Yes.", tracking_uri=store_uri, traces="off")
-    said = "the retrieval of 3 of 3 questions was not measured: the target reports no sources; return `sources`"
-    assert [note for note in made.notes if note.startswith(said)]
-    assert load_run(made.run_id, tracking_uri=store_uri).notes == made.notes
-
-
 def test_a_judge_that_had_no_answer_to_judge_is_named(store_uri: str, tmp_path: Path) -> None:
     judge = tmp_path / "verdicts.jsonl"
     judge.write_text('{"id": 1, "overall_score": 1, "judge": "people"}\n')

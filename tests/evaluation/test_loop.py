@@ -455,23 +455,6 @@ def test_a_row_of_a_single_trial_is_handed_on_as_it_is() -> None:
     assert len(taken) == 1
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_question_is_handed_on_with_its_last_trial(seed: int) -> None:
-    order = Random(seed).sample(list(product(range(4), (1, 2, 3))), 12)
-    rows = {key: trial(key[1], "pfe"[sum(key) % 3], key[0]) for key in order}
-    taken: list[Row] = []
-    gathering, came = Gathering(3, taken.append), Counter[int]()
-    for position, number in order:
-        came[position] += 1
-        before = len(taken)
-        gathering.add(rows[position, number])
-        assert len(taken) - before == (came[position] == 3)
-    gathering.close()
-    assert {row.position: row for row in taken} == {
-        position: merge([rows[position, number] for number in (1, 2, 3)]) for position in range(4)
-    }
-
-
 def test_trials_of_interrupted_questions_are_merged_at_the_end() -> None:
     taken: list[Row] = []
     gathering = Gathering(3, taken.append)
