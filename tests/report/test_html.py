@@ -259,67 +259,40 @@ def test_a_run_is_rendered_to_the_letter() -> None:
 PLOTS: Any = templates().get_template("plots.html").module
 
 
-def attributes_of(svg: str, kind: str) -> dict[str, str | None]:
-    (made,) = (each for _, each in Page(svg).elements if each.get("class") == kind)
-    return made
+STEADY = replace(RECALL, candidate=0.8, threshold=None)
+PLOTTED: dict[str, MetricDelta] = {
+    "worse, the interval is not known": replace(RECALL, interval=None),
+    "worse, the interval holds 0": replace(RECALL, interval=(-0.2, 0.0)),
+    "worse, the interval excludes 0": replace(RECALL, interval=(-0.2, -0.01)),
+    "better, the interval excludes 0": replace(RECALL, candidate=0.9, interval=(0.01, 0.2)),
+    "a wide limit": replace(RECALL, interval=None, candidate=0.79, threshold=Threshold(0.15, relative=True)),
+    "the same": replace(STEADY, interval=(0.0, 0.0)),
+    "the same, an interval that just fits": replace(STEADY, interval=(-0.02, 0.02)),
+    "the same, an interval that is too wide": replace(STEADY, interval=(-0.021, 0.02)),
+    "no bound, worse": replace(TOKENS, candidate=1001.0),
+    "no bound, better": replace(TOKENS, candidate=999.0),
+    "no bound, the same": replace(TOKENS, candidate=1000.0),
+}
 
 
-@pytest.mark.parametrize(
-    ("metrics", "points"),
-    [
-        ([], 2.0),
-        ([replace(RECALL, candidate=0.8, interval=(0.0, 0.0), threshold=None)], 2.0),
-        ([replace(RECALL, interval=None)], 10.0),
-        ([MRR, RECALL], 50.0),
-        ([replace(RECALL, interval=None, candidate=0.79, threshold=Threshold(0.15, relative=True))], 20.0),
-        ([replace(RECALL, interval=(-0.02, 0.02), candidate=0.8, threshold=None)], 2.0),
-        ([replace(RECALL, interval=(-0.021, 0.02), candidate=0.8, threshold=None)], 5.0),
-        ([TOKENS], 2.0),
-    ],
-)
-def test_one_axis_holds_every_difference_interval_and_limit(metrics: list[MetricDelta], points: float) -> None:
-    assert axis_reach(metrics) == points
+def plotted(metric: MetricDelta) -> str:
+    reach = axis_reach([metric])
+    table = PLOTS.metrics_table(metric_rows(quiet(), [metric]), reach, "")
+    return "\n".join([f"axis: {reach:g} points", *re.findall(r'(?s)<svg class="plot (?!ticks).*?</svg>', table)])
 
 
-def test_a_difference_stands_where_its_axis_says() -> None:
-    """0 in the middle, the ends of the interval and the limit at theirs; what is beyond the axis stands at its end."""
-    svg = PLOTS.axis_plot(AxisMark(-10, -25, 5, -4, "worse", shown=True), 25, "ten <points>")
-    line, limit = (attributes_of(svg, name) for name in ("range", "limit"))
-    assert (line["x1"], line["x2"], limit["x1"]) == ("8.0", "123.2", "88.6")
-    assert str(attributes_of(svg, "dot")["d"]).startswith("M59.6 ")  # a triangle around 65.6
-    assert attributes_of(svg, "plot worse")["aria-label"] == "ten <points>"
-    beyond = attributes_of(PLOTS.axis_plot(AxisMark(-10, -99, 99, None, "same", shown=False), 25, ""), "range")
-    assert (beyond["x1"], beyond["x2"]) == ("8.0", "200.0")
-    assert "limit" not in PLOTS.axis_plot(AxisMark(0, 0, 0, None, "same", shown=False), 25, "")
-    assert [tick["class"] for tick in Page(svg).every("line")].count("tick") == 4
-    assert Page(PLOTS.axis_head(25)).words == "−25 0 +25"
+def test_differences_are_drawn_to_the_letter() -> None:
+    """A triangle down for worse and up for better, a dot for the same, filled where the interval excludes 0.
 
-
-@pytest.mark.parametrize(
-    ("metric", "kind", "mark", "tip"),
-    [
-        (replace(RECALL, interval=None), "worse", "dot hollow", "l-6 9.0z"),
-        (replace(RECALL, interval=(-0.2, -0.01)), "worse", "dot", "l-6 9.0z"),
-        (replace(RECALL, interval=(-0.2, 0.0)), "worse", "dot hollow", "l-6 9.0z"),
-        (replace(RECALL, candidate=0.9, interval=(0.01, 0.2)), "better", "dot", "l-6 -9.0z"),
-        (replace(RECALL, candidate=0.8, interval=None), "same", "dot hollow", ""),
-        (replace(TOKENS, candidate=1001.0), "worse", "", ""),
-        (replace(TOKENS, candidate=999.0), "better", "", ""),
-        (replace(TOKENS, candidate=1000.0), "same", "", ""),
-    ],
-)
-def test_the_shape_says_which_way_and_is_filled_where_a_difference_is_shown(
-    metric: MetricDelta, kind: str, mark: str, tip: str
-) -> None:
-    """A triangle down for worse and up for better, a dot for the same; what has no bound is not drawn."""
-    (row_,) = metric_rows(quiet(), [metric])
-    assert (row_["way"], bool(row_["mark"])) == (kind, bool(mark))
-    if mark:
-        drawn = attributes_of(PLOTS.axis_plot(row_["mark"], 50, ""), mark)
-        assert str(drawn.get("d", "")).endswith(tip)
-        assert ("d" in drawn) == bool(tip)
-        label = str(attributes_of(PLOTS.metrics_table([row_], 50, ""), f"plot {kind}")["aria-label"])
-        assert label.endswith(", the interval excludes 0") == (mark == "dot")
+    0 is in the middle. What is beyond the axis stands at its end; what has no bound is not drawn.
+    """
+    beyond = PLOTS.axis_plot(AxisMark(-10, -99, 99, None, "same", shown=False), 25, "ten <points>")
+    parts = {**{name: plotted(metric) for name, metric in PLOTTED.items()}, "beyond": beyond}
+    parts["head"] = PLOTS.axis_head(25)
+    text = "\n\n".join(f"# {name}\n{part.strip()}" for name, part in parts.items())
+    check_rendering("plots.html", f"{text}\n")
+    assert axis_reach([]) == 2
+    assert axis_reach([MRR, RECALL]) == 50
 
 
 @pytest.mark.parametrize(("k", "ranks"), [(3, [*range(1, 13), 20]), (15, [*range(1, 16), 20]), (30, range(1, 31))])
