@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import sqlite3
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from evaltrack.cli import main
-from evaltrack.records import Dimensions, Observed
+from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 
 from .conftest import REPO
 from .files import data, put
@@ -63,6 +64,18 @@ def graded_reply(grade: float) -> str:
 def scored_reply(score: float) -> str:
     names = ("accuracy", "completeness", "relevance", "overall_score")
     return json.dumps({"reasoning": "so", **dict.fromkeys(names, score)})
+
+
+def judged(judge: Judge, *asked: tuple[Question, Response]) -> Verdict:
+    """The verdict on the last of these, after which the judge is closed."""
+
+    async def ask() -> Verdict:
+        try:
+            return [await judge(*each) for each in asked][-1]
+        finally:
+            await judge.aclose()
+
+    return asyncio.run(asyncio.wait_for(ask(), 60))
 
 
 def by_text(texts: Mapping[str, Sequence[str | Reply]]) -> Behaviour:

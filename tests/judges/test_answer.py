@@ -30,6 +30,7 @@ from evaltrack.judges.server import AnswerError
 from evaltrack.records import Question, Response, Source, Turn, Usage, Verdict
 from tests.conftest import OpenCache, Serve
 from tests.files import data
+from tests.judging import judged
 from tests.openai_behaviours import Reply, script, slow
 from tests.openai_behaviours import Usage as ServerUsage
 
@@ -70,14 +71,8 @@ def verdict_of(
     trial: int = 1,
     **settings: Any,
 ) -> Verdict:
-    async def judged() -> Verdict:
-        judge = AnswerJudge(LLM(model, **settings), f"openai:{model}", cache).on_trial(trial)
-        try:
-            return await judge(question, response)
-        finally:
-            await judge.aclose()
-
-    return asyncio.run(asyncio.wait_for(judged(), 30))
+    judge = AnswerJudge(LLM(model, **settings), f"openai:{model}", cache).on_trial(trial)
+    return judged(judge, (question, response))
 
 
 def judge_messages(question: Question, response: Response) -> list[dict[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from typing import Any
@@ -16,7 +15,7 @@ from evaltrack.judges.faithfulness import FaithfulnessJudge, FaithfulnessReply
 from evaltrack.judges.llm_judge import prompt
 from evaltrack.judges.neutral_text import BREAK
 from evaltrack.records import Question, Response, Source, Turn, Verdict
-from tests.judging import JUDGE, serving
+from tests.judging import JUDGE, judged, serving
 
 QUESTION = Question(id="1", question="How many clients may be open?", domain="d")
 SOURCES = (
@@ -43,14 +42,8 @@ def reply(*claims: dict[str, Any], reasoning: str = "No source speaks of a price
 
 
 def verdict_on(answer: str = ANSWER, question: Question = QUESTION) -> Verdict:
-    async def judged() -> Verdict:
-        judge = FaithfulnessJudge(LLM("gpt-4o-mini"), JUDGE)
-        try:
-            return await judge(question, Response(answer=answer, sources=SOURCES))
-        finally:
-            await judge.aclose()
-
-    return asyncio.run(asyncio.wait_for(judged(), 30))
+    judge = FaithfulnessJudge(LLM("gpt-4o-mini"), JUDGE)
+    return judged(judge, (question, Response(answer=answer, sources=SOURCES)))
 
 
 def test_code_counts_the_claims_that_are_held() -> None:

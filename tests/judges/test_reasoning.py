@@ -27,6 +27,7 @@ from tests.judging import (
     SEEN,
     by_text,
     golden_set,
+    judged,
     reply,
     serving,
 )
@@ -40,14 +41,7 @@ HF1 = {"code": "HF1", "quotes": ["If more than 29% do"]}
 
 
 def verdict_on(answer: str | None = ANSWER) -> Verdict:
-    async def judged() -> Verdict:
-        judge = ReasoningJudge(LLM("gpt-4o-mini"), JUDGE)
-        try:
-            return await judge(QUESTION, Response(answer=answer))
-        finally:
-            await judge.aclose()
-
-    return asyncio.run(asyncio.wait_for(judged(), 30))
+    return judged(ReasoningJudge(LLM("gpt-4o-mini"), JUDGE), (QUESTION, Response(answer=answer)))
 
 
 def read(text: str, answer: str | None = ANSWER) -> Observed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import sqrt
 
 import pytest
@@ -15,7 +14,6 @@ from evaltrack.judges.reliability import (
     agreement_of,
 )
 from evaltrack.report.judges import replay_lines
-from evaltrack.report.schemas.form import record_data
 
 
 def test_responses_far_apart_are_named_the_widest_first() -> None:
@@ -129,14 +127,3 @@ def test_the_share_is_of_verdicts_and_the_spread_counts_the_score_of_the_run() -
     assert replay(row("a", 70, 70, 71, 90), row("b", 50, 55, 56)).share_within == 3 / 5
     spreads = [row("a", 70, 72, None, 75).spread, row("a", 80, 72, 75).spread, row("a", 80, None).spread]
     assert spreads == [5, 8, 0]
-
-
-def test_the_json_holds_every_response() -> None:
-    made = replay(Replayed("a", 70, (72, None), True, (True, None), 3, (3, None)), left_out=4, tokens=1234)
-    printed = json.loads(json.dumps(record_data(made, "replay"), allow_nan=False))
-    assert printed["schema"] == "evaltrack.replay/1"
-    assert (printed["num_responses"], printed["left_out"], printed["num_errors"]) == (1, 4, 1)
-    assert printed["judge_tokens"] == 1234
-    assert printed["noise"] == pytest.approx(Z * 2)
-    again = {"again": [72, None], "tiers_again": [3, None], "passed_again": [True, None]}
-    assert printed["rows"] == [{"id": "a", "score": 70, "spread": 2, "tier": 3, "passed": True, **again}]

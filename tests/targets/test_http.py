@@ -358,30 +358,17 @@ def test_servers_that_are_not_there_or_do_not_answer(server: Server, monkeypatch
 # Bodies
 
 TURNS = [{"role": "user", "content": "Salut!"}, {"role": "assistant", "content": "Oui?"}]
-PLAIN = Question(id="q-1", question="Ça va?", domain="d")
-TOLD = Question.model_validate({"id": "q-1", "question": "Ça va?", "domain": "d", "history": TURNS})
-LAST = {"role": "user", "content": "Ça va?"}
 
 
-@pytest.mark.parametrize(
-    ("body", "plain", "told"),
-    [
-        ("{m: messages}", {"m": [LAST]}, {"m": [*TURNS, LAST]}),
-        ("{q: question, h: history}", {"q": "Ça va?", "h": []}, {"q": "Ça va?", "h": TURNS}),
-        ("{h: history[].content}", {"h": []}, {"h": ["Salut!", "Oui?"]}),
-        ("{n: length(history)}", {"n": 0}, {"n": 2}),
-        ("{q: question}", {"q": "Ça va?"}, {"q": "Ça va?"}),
-    ],
-)
+@pytest.mark.parametrize(("body", "plain", "told"), TABLES["bodies"])
 def test_a_body_names_the_turns(body: str, plain: object, told: object) -> None:
+    """What is sent of a question without turns and of one with; `told` is None where they are the same."""
+    asked = QUESTION.model_copy(update={"question": "Ça va?"})
+    with_turns = Question.model_validate(asked.model_dump() | {"history": TURNS})
     made = Body(body)
-    assert [json.loads(made.content(each, 5)) for each in (PLAIN, TOLD)] == [plain, told]
-    assert made.takes_history == (plain != told)
-
-
-@pytest.mark.parametrize(("body", "takes"), TABLES["bodies_with_turns"])
-def test_a_body_without_turns_is_known(body: str, takes: bool) -> None:
-    assert Body(body).takes_history is takes
+    assert json.loads(made.content(asked, 5)) == plain
+    assert json.loads(made.content(with_turns, 5)) == (plain if told is None else told)
+    assert made.takes_history == (told is not None)
 
 
 def test_a_server_that_says_elsewhere_that_it_failed(server: Server, store_uri: str) -> None:
