@@ -2,10 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -19,6 +15,7 @@ from .conftest import REPO, Serve
 from .files import data
 from .openai_behaviours import Reply, Usage
 from .openai_server import OpenAIServer
+from .targets import test_http
 
 TARGET = "python:scripts.wikipedia_agent:ask"
 QUESTION = Question(id="1", question="What happened when a store offered 24 flavors of jam?", domain="wikipedia")
@@ -94,33 +91,8 @@ def test_does_not_know(serve: Serve) -> None:
     assert len(titles(response)) == 3
 
 
-@contextmanager
-def wiki(*replies: tuple[int, Any]) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """A server that answers like MediaWiki's api.php, one reply after the other; its address, and what it was asked."""
-    asked: list[dict[str, str]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, content = replies[len(asked)]
-            asked.append({**dict(parse_qsl(urlsplit(self.path).query)), "agent": self.headers["User-Agent"]})
-            body = json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/w/api.php", asked
-        finally:
-            server.shutdown()
-            thread.join()
-
+wiki = test_http.server
+"""Answers as MediaWiki's api.php does."""
 
 HITS = [
     {"title": "Overchoice", "snippet": 'Sales of <span class="searchmatch">jam</span> &amp; more'},
@@ -128,22 +100,21 @@ HITS = [
 ]
 
 
-def test_live(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live(serve: Serve, wiki: test_http.Server, monkeypatch: pytest.MonkeyPatch) -> None:
     extract = "Overchoice, or choice overload. " * 1000
     replies = [{"search": HITS}, {"pages": [{"title": "Overchoice", "extract": extract}]}]
-    server = serve(SEARCH, PAGE, ANSWER)
-    with wiki(*((200, {"query": reply}) for reply in replies)) as (address, asked):
-        monkeypatch.setenv("EVALTRACK_WIKIPEDIA", address)
-        response = ask(k=2)
-    origin = address.removesuffix("/w/api.php")
+    model, origin = serve(SEARCH, PAGE, ANSWER), wiki.url
+    wiki.answer = lambda handler: handler.reply({"query": replies[len(wiki.requests) - 1]})
+    monkeypatch.setenv("EVALTRACK_WIKIPEDIA", f"{origin}/w/api.php")
+    response = ask(k=2)
     assert [(s.title, s.url, s.text, s.chunk_id) for s in response.sources or ()] == [
         ("Overchoice", f"{origin}/wiki/Overchoice", extract[:12_000], None),
         ("Fruit preserves", f"{origin}/wiki/Fruit_preserves", "Jam is a spread", None),
     ]
-    assert json.loads(told(server, 1))[0] == {"title": "Overchoice", "snippet": "Sales of jam & more"}
-    assert told(server, 2) == extract[:12_000]
-    search, page = asked
+    assert json.loads(told(model, 1))[0] == {"title": "Overchoice", "snippet": "Sales of jam & more"}
+    assert told(model, 2) == extract[:12_000]
+    search, page = asked = [dict(parse_qsl(urlsplit(each.path).query)) for each in wiki.requests]
     assert (search["list"], search["srsearch"], search["srlimit"]) == ("search", "too many choices of jam", "2")
     assert (page["prop"], page["titles"], page["redirects"]) == ("extracts", "Overchoice", "1")
     assert all(each["action"] == "query" and each["formatversion"] == "2" for each in asked)
-    assert all(each["agent"].startswith("evaltrack-wikipedia-agent") for each in asked)
+    assert all(each.headers["User-Agent"].startswith("evaltrack-wikipedia-agent") for each in wiki.requests)
