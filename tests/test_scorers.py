@@ -101,14 +101,7 @@ def test_outputs_are_what_a_target_returns(outputs: object, value: float | str) 
         assert made.value == value
 
 
-@pytest.mark.parametrize(
-    ("inputs", "expectations", "why"),
-    [
-        ({"a": "x", "b": "y"}, {"expected_chunks": ["a"]}, "the question: `inputs` is an object with the keys a, b"),
-        ({"question": "?"}, {}, "the question has no retrieval expectation"),
-        (None, None, "the question: has no question"),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "expectations", "why"), data("metrics.json")["questions_that_cannot_be_scored"])
 def test_questions_that_cannot_be_scored(inputs: Any, expectations: Any, why: str) -> None:
     made = own.RecallAtK()(inputs=inputs, outputs=["a"], expectations=expectations)
     assert why in made.error.error_message

@@ -229,15 +229,7 @@ def test_a_long_answer_costs_others_no_time() -> None:
     assert threads == ["evaltrack-target"] * 2
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("import os\nos._exit(0)", "its process ended with exit code 0"),
-        ("import ctypes\nctypes.string_at(0)", "its process was ended by SIGSEGV"),
-        ("raise SystemExit(0)", "SystemExit: 0; "),
-        ("def ask(): pass", "must take (question, k), (question) or (messages)"),
-    ],
-)
+@pytest.mark.parametrize(("code", "message"), TABLES["modules_that_end"])
 def test_a_module_that_ends_the_process_is_found_before_anything_runs(code: str, message: str, written: Write) -> None:
     module = written(code)
     with pytest.raises(UsageError) as caught:

@@ -61,18 +61,10 @@ def echo(server: Server) -> Server:  # noqa: F811
     return server
 
 
-BODY = ["-t", "http://127.0.0.1:9/", "--target-option"]
-REFUSED = [["-t", f"{target}{KEY}"] for target in ("https://127.0.0.1:9/", "nothing:")]
-REFUSED += [[*BODY, option] for option in (f"body={{q: question, key: '{KEY}'}}", f"{KEY}=answer", KEY)]
-REFUSED += [["--run-name", f"with {KEY}"], ["--experiment", f"with {KEY}"], ["--require", KEY]]
-REFUSED += [
-    ["--judge", f"recorded:{KEY}.jsonl"],
-    ["--judge", f"openai:{KEY}"],
-    ["--set", f"evaluation_json={KEY}.json"],
-]
+SECRETS = json.loads(json.dumps(data("attacks.json")["secret_arguments"]).replace("{KEY}", KEY))
 
 
-@pytest.mark.parametrize("arguments", [*data("attacks.json")["secret_arguments"], *REFUSED, []], ids=" ".join)
+@pytest.mark.parametrize("arguments", [*SECRETS, []], ids=" ".join)
 def test_a_secret_in_a_name_or_setting_is_refused(
     arguments: list[str], store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,8 +21,6 @@ GOOD = '{"id": "good", "question": "Why?"}'
 TURN = '{"role": "user", "content": "x"}'
 DEEPEST = ('{"a":' * 99 + "1" + "}" * 99, "[" * 99 + "1" + "]" * 99)
 ONE, TWO = '{"id": 1, "question": "a"}', '{"id": 2, "question": "b"}'
-SUFFIXES = "a golden set is a .jsonl file (one object a line) or a .json file (one array)"
-EMPTY = "holds no questions; write one JSON object a line, with `id` and `question`"
 TOO_LONG = "is longer than 1,048,576 bytes; make it shorter"
 
 
@@ -46,19 +44,7 @@ def ids(golden: GoldenSet) -> list[str]:
 # The file itself
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("fil.jsonl", None, "no such file; did you mean {folder}/file.jsonl?"),
-        ("file.jsonl/more.jsonl", None, "cannot be read: Not a directory"),
-        ("a\0b.jsonl", None, "cannot be read: embedded null byte"),
-        ("n" * 300 + ".jsonl", None, "cannot be read: File name too long"),
-        ("folder.jsonl", None, "is a folder; name the files in it"),
-        ("pipe.jsonl", None, "is not a regular file (a pipe?); save it to a file, it is read twice"),
-        *((name, GOOD, SUFFIXES) for name in ("set.csv", "set", "set.JSONL", "set.jsonl.gz", ".jsonl")),
-        *(("set.jsonl", blank, EMPTY) for blank in ("", "\n", " \t\r\n\n  ", "\ufeff", "\ufeff\r\n")),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "message"), data("golden.json")["no_golden_sets"])
 def test_what_is_no_golden_set(tmp_path: Path, name: str, content: str | None, message: str) -> None:
     """A pipe is not waited for, and an empty file is an error that says what to write."""
     write(tmp_path, GOOD, "file.jsonl")
@@ -67,7 +53,7 @@ def test_what_is_no_golden_set(tmp_path: Path, name: str, content: str | None, m
     if content is not None:
         write(tmp_path, content, name)
     with pytest.raises(GoldenError) as caught:
-        open_golden(tmp_path / name)
+        open_golden(tmp_path / name.format(long="n" * 300))
     assert caught.value.problems[0].endswith(f": {message.format(folder=tmp_path)}")
 
 

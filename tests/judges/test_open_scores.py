@@ -126,23 +126,10 @@ def test_a_pattern_that_does_not_end_costs_its_own_answer_alone(
     assert found[1].reasons == {kind: "the pattern did not end within 0.5 s"}
 
 
-@pytest.mark.parametrize(
-    ("specs", "message"),
-    [
-        (["words"], "unknown score `words`; write exact_match"),
-        (["http://x"], "unknown score"),
-        (["a-b:c"], "unknown score"),
-        (["no_such_module_at_all:f"], "cannot import `no_such_module_at_all`: no module"),
-        (["contains", "contains"], "two scores are called `contains`"),
-        (
-            ["recall_at_k=contains", "mrr=contains", "question=contains"],
-            "`recall_at_k` is a built-in name; `mrr`",
-        ),
-        (["num_errors=contains"], "`num_errors` is a built-in name"),
-        (["judge_tokens=contains"], "`judge_tokens` is a built-in name"),
-        ([f"n{number}=contains" for number in range(MOST_SCORES + 1)], "41 scores; give at most 40"),
-    ],
-)
+TOO_MANY = ([f"n{number}=contains" for number in range(MOST_SCORES + 1)], "41 scores; give at most 40")
+
+
+@pytest.mark.parametrize(("specs", "message"), [*data("llm.json")["score_names_that_are_refused"], TOO_MANY])
 def test_names_that_are_refused(specs: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         open_scorers(specs, in_process=True)
@@ -262,17 +249,7 @@ def test_built_in_scorers_have_the_values_of_mlflow(server: OpenAIServer) -> Non
     assert bodies[-1] == bodies[-2]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("length", 5.0),
-        ("polite", 0.0),
-        ("words", "the scorer returned `good`, not a number, yes or no"),
-        ("nothing", "the value is nan; a score is a number from -1e+15 to 1e+15"),
-        ("huge", "the value is 9.2e+124; a score is a number from -1e+15 to 1e+15"),
-        ("several", "the scorer returned 2 assessments; a score is one"),
-    ],
-)
+@pytest.mark.parametrize(("name", "expected"), data("llm.json")["scorers_of_the_user"])
 def test_scorers_of_the_user(server: OpenAIServer, own_scorers: str, name: str, expected: float | str) -> None:
     assert value(f"named=mlflow:{own_scorers}:{name}") == expected
     assert value(f"mlflow:{own_scorers}:{name}", None) == NO_ANSWER

@@ -14,6 +14,7 @@ from evaltrack.judges.reliability import (
     agreement_of,
 )
 from evaltrack.report.judges import replay_lines
+from tests.files import data
 
 
 def test_responses_far_apart_are_named_the_widest_first() -> None:
@@ -72,19 +73,7 @@ def test_a_failed_verdict_is_in_no_figure(
     assert made.metrics == expected
 
 
-@pytest.mark.parametrize(
-    ("score", "was", "now", "within"),
-    [
-        ("reasoning_score", 70.0, 75.0, True),
-        ("reasoning_score", 70.0, 65.0, True),
-        ("reasoning_score", 70.0, 75.1, False),
-        ("reasoning_score", 0.0, 5.0, True),
-        ("overall_score", 0.8, 0.85, True),
-        ("overall_score", 0.3, 0.35, True),
-        ("overall_score", 0.8, 0.75, True),
-        ("overall_score", 0.8, 0.8500001, False),
-    ],
-)
+@pytest.mark.parametrize(("score", "was", "now", "within"), data("llm.json")["within_five_percent"])
 def test_exactly_five_percent_of_the_scale_is_within(score: str, was: float, now: float, within: bool) -> None:
     """5 points of a hundred, 0.05 of one, whatever floats make of the difference."""
     assert replay(row("a", was, now), score=score).share_within == float(within)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from evaltrack.records.stored_row import StoredRow
@@ -14,13 +13,11 @@ from evaltrack.report.html.question_parts import (
     QUOTE,
     QUOTES,
     ScoreScope,
-    compared_scope,
     score_changes,
     score_lines,
     verdicts,
 )
 from evaltrack.report.html.questions import QUESTION, fitted
-from tests.comparisons import RECALL, comparison
 
 # Questions that fit into one page
 
@@ -90,9 +87,3 @@ def test_what_is_yes_or_no_and_parts_of_a_verdict_are_left_out() -> None:
     row = scored(("mine",), hit=1.0, accuracy=0.9, overall_score=0.8, recall_at_k=1.0, mine=0.1)
     assert [line[0] for line in score_lines(row, ScoreScope(3))] == ["Recall@3", "Judge score", "mine"]
     assert score_lines(row, ScoreScope(3, left_out=("judge_score", "mine"))) == [["Recall@3", "1.000"]]
-
-
-def test_a_comparison_says_what_is_compared_and_of_what_less_is_better() -> None:
-    fields: dict[str, Any] = {"metrics": (RECALL, replace(RECALL, name="seconds", higher_is_better=False))}
-    scope = compared_scope(comparison(**fields, left_out=("accuracy",)))
-    assert scope == ScoreScope(3, ("accuracy",), frozenset({"seconds"}))

@@ -82,14 +82,3 @@ def test_condensed_keeps_changes_and_what_is_around_them() -> None:
         ("same", "w0 w1 w2 … w98 w99"),
         ("added", "z"),
     ]
-
-
-def test_condensed_ends_after_so_many_characters() -> None:
-    pieces: list[Piece] = [("removed", "abcdef "), ("added", "ghi"), ("same", "jkl")]
-    assert list(condensed(pieces, total=7)) == [("removed", "abcdef "), ("same", "…")]
-    assert list(condensed(pieces, total=13)) == pieces
-
-
-def test_what_is_short_is_not_condensed() -> None:
-    pieces = word_diff("You may stay 90 days.", "You may stay 30 days.")
-    assert list(condensed(pieces)) == pieces
