@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.records.verdict import Observed, Verdict
