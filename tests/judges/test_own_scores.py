@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -136,26 +134,6 @@ def test_several_values() -> None:
     assert read_values({"one": 1}, TWO).reasons == {"two": "the function returned no `two`"}
     assert read_values({"one": 1, "two": 2, "three": 3}, TWO).reasons.keys() == {"one", "two"}
     assert "not a mapping with one, two" in read_values(1, TWO).reasons["two"]
-
-
-async def later(question: Question, response: Response) -> float:
-    await asyncio.sleep(0)
-    return 0.25
-
-
-def plain(question: Question, response: Response) -> float:
-    return 0.25 if response.answer == "Paris." and question.id == "1" else 0.0
-
-
-def awaitable(question: Question, response: Response) -> Any:
-    return later(question, response)
-
-
-@pytest.mark.parametrize("function", [later, plain, awaitable])
-@pytest.mark.parametrize("own_loop", [True, False])
-def test_sync_and_async(function: Callable[..., Any], own_loop: bool) -> None:
-    scorer = FunctionScorer(function, "m:f", own_loop=own_loop)
-    assert asyncio.run(scorer(QUESTION, ANSWER)).values == {function.__name__: 0.25}
 
 
 def test_it_takes_a_question_and_a_response() -> None:
