@@ -145,18 +145,6 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
     assert names(tmp_path / "folder") == {"result.md"}
 
 
-@pytest.mark.parametrize("older", [None, "older"])
-def test_a_full_disk_leaves_no_part_and_the_older_file_whole(small_disk: Path, older: str | None) -> None:
-    path = small_disk / "result.html"
-    if older:
-        path.write_text(older)
-    with pytest.raises(InconclusiveError) as raised:
-        write_result_file(path, ["x" * 1000] * 300)
-    assert str(raised.value) == f"{path}: cannot be written: No space left on device; name another file"
-    assert names(small_disk) == ({"result.html"} if older else set())
-    assert not older or path.read_text() == older
-
-
 def test_text_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     def pieces() -> Iterator[str]:
         yield "x" * 100_000
