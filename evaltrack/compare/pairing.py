@@ -1,4 +1,4 @@
-"""Defines a side of a comparison, pairs the common questions of two sides in a data frame, and counts their errors."""
+"""Defines a side of a comparison, pairs the common questions of two sides in a data frame, counts error messages."""
 
 from __future__ import annotations
 

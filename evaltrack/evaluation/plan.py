@@ -1,4 +1,4 @@
-"""Checks a planned evaluation, opens its golden set, target, judges and scorers, and makes the run's params and tags.
+"""Checks a planned evaluation, opens its golden set, target and judges; makes the run's signature, params and tags.
 
 All errors of usage are found here; `Plan.ask` then asks the questions.
 """

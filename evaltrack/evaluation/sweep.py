@@ -1,4 +1,4 @@
-"""Reads the file of a sweep and lists its configurations: all combinations of target, k, settings and seed.
+"""Checks the file of a sweep and lists its configurations: all combinations of target, k, settings and seed.
 
 A list names the values to try; each configuration has one value of each list. For a setting that is a list itself, such
 as the judges of a panel, write a list in the list.

@@ -1,4 +1,4 @@
-"""Finds expected sources, quotations and answers that a corpus does not hold, and negatives that it may answer."""
+"""Finds sources and quotations that a corpus lacks, answers that their chunks lack, and negatives it may answer."""
 
 from __future__ import annotations
 

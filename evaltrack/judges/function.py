@@ -1,7 +1,7 @@
 """Judges answers with a user's function, `package.module:function`, in this process or in separate ones.
 
-It is called as ``judge(question: Question, response: Response)`` and returns a `Verdict` or a mapping of its fields. It
-runs in a separate process, like a target function (see `evaltrack.targets.python`).
+It is called as ``judge(question: Question, response: Response)`` and returns a `Verdict` or a mapping of its fields. A
+named function runs in a separate process, like a target function (see `evaltrack.targets.python`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Defines `Score`, the description of a metric: names, dependencies, allowed drop, aim, and format of its values."""
+"""Defines `Score`, the description of a metric: names, settings it depends on, allowed drop, aim, format of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines a question of a golden set and what it expects (sources, answer, tools); finds quotations in texts."""
+"""Defines a question of a golden set and its expectations; finds quotations in texts; normalizes words and titles."""
 
 from __future__ import annotations
 

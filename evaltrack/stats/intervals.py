@@ -1,4 +1,4 @@
-"""Computes 95 % intervals of paired differences of means and quantiles and of a share, and a test of quantiles.
+"""Computes 95 % intervals of a share, and of paired differences of means and of quantiles; tests such quantiles.
 
 `baseline` and `candidate` hold one number for each question, in the same order. A difference is candidate - baseline,
 in the unit of the score. Questions that were not measured on both sides are left out before. Nothing depends on the

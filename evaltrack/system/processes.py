@@ -1,4 +1,4 @@
-"""Starts, limits and kills process groups, splits command lines, and stops a run on Ctrl-C or SIGTERM.
+"""Kills process groups, limits this process's memory, splits command lines, and stops a run on Ctrl-C or SIGTERM.
 
 Ctrl-C, SIGTERM, a closed terminal and other signals that end a process stop a run: it ends as KILLED with its rows. The
 first signal asks: questions in flight are finished and no other is begun. A second signal raises `KeyboardInterrupt`.

@@ -1,4 +1,4 @@
-"""Finds evaluations among MLflow's runs, by id, name or golden set, and reads their rows."""
+"""Finds evaluations in MLflow by id or name, and the newest or running ones of a golden set; reads their rows."""
 
 from __future__ import annotations
 

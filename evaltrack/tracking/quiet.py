@@ -1,4 +1,4 @@
-"""Defines a plugin that turns MLflow's telemetry off, before MLflow writes an installation id and calls home.
+"""Defines the plugin by which MLflow imports evaltrack early, so that `evaltrack/__init__.py` turns telemetry off.
 
 `mlflow run .` and `mlflow server` import MLflow before evaltrack. MLflow loads this plugin on import, and importing
 this package turns telemetry off.

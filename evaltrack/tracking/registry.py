@@ -1,4 +1,4 @@
-"""Looks up models and prompts in MLflow's registry, reads a model's interface from its signature, and loads it."""
+"""Looks up models and prompts in MLflow's registry, reads a model's interface from its signature, and calls it."""
 
 from __future__ import annotations
 

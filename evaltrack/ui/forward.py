@@ -1,4 +1,4 @@
-"""Serves the pages for a remote tracking server and forwards their requests with this user's credentials."""
+"""Serves evaltrack's pages here for a remote tracking server, and forwards their requests with this user's login."""
 
 from __future__ import annotations
 

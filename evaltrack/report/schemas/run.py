@@ -1,4 +1,4 @@
-"""Defines the JSON forms and schemas of a run (`evaltrack run --output json`), its rows, and `evaluation.json`."""
+"""Defines the JSON of a run (`run --output json`), its rows and `evaluation.json`: pydantic models and schemas."""
 
 from __future__ import annotations
 
