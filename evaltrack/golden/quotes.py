@@ -39,9 +39,8 @@ class QuoteChooser:
     def choose(self, chunk: Chunk, question: Question) -> tuple[str, str] | None:
         """Return the best quotation of a chunk, and the reason to doubt it (empty if there is none).
 
-        The best quotation has the most words of the expected answer and the question. Quotations that occur in other
-        chunks
-        are avoided. None if the chunk has no words.
+        The best quotation has the most words of the expected answer and the question. Quotations that occur in
+        other chunks are avoided. None if the chunk has no words.
         """
         weights = self._weights(question)
         windows = sorted(_windows(chunk.text), key=lambda window: -self._score(window, weights))[:TRIED]
