@@ -19,7 +19,7 @@ from importlib.resources import files
 from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.errors import InconclusiveError
 from evaltrack.records import Usage
 
 if TYPE_CHECKING:
@@ -62,22 +62,10 @@ class TokenCount:
 
 @dataclass(frozen=True)
 class Prices:
-    """List prices in US dollars per million tokens, each from 0 to `MAX_PRICE`, without discount for cached prompts.
-
-    Raises:
-        UsageError: a price is not a number in that range.
-    """
+    """List prices in US dollars per million tokens, each from 0 to `MAX_PRICE`, without discount for cached prompts."""
 
     input_per_million: float
     output_per_million: float
-
-    def __post_init__(self) -> None:
-        for name in ("input_per_million", "output_per_million"):
-            price = getattr(self, name)
-            if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price <= MAX_PRICE:
-                raise UsageError(
-                    f"{name} is {price!r}; write US dollars per million tokens, a number from 0 to {MAX_PRICE:.0f}"
-                )
 
     def cost(self, usage: Usage) -> float:
         """Return US dollars: prompt tokens at the input price plus completion tokens at the output price."""

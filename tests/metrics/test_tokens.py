@@ -8,13 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from math import inf, nan
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.errors import InconclusiveError
 from evaltrack.metrics import tokens
 from evaltrack.metrics.tokens import Prices, TokenCount, count_tokens
 from evaltrack.records import Usage
@@ -129,17 +127,6 @@ def test_cost() -> None:
     assert prices.cost(Usage(prompt_tokens=812, completion_tokens=23)) == pytest.approx(0.0001356)
     assert prices.cost(Usage(prompt_tokens=0, completion_tokens=0)) == 0.0
     assert Prices(0, 0).cost(Usage(prompt_tokens=10, completion_tokens=10)) == 0.0
-
-
-@pytest.mark.parametrize("price", [-0.01, nan, inf, -inf, 1_000_001, "0.15", None, True])
-def test_price_is_refused(price: Any) -> None:
-    cure = f"{price!r}; write US dollars per million tokens, a number from 0 to 1000000"
-    with pytest.raises(UsageError) as caught:
-        Prices(price, 1.0)
-    assert str(caught.value) == f"input_per_million is {cure}"
-    with pytest.raises(UsageError) as caught:
-        Prices(1.0, price)
-    assert str(caught.value) == f"output_per_million is {cure}"
 
 
 @pytest.mark.parametrize(
