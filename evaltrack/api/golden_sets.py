@@ -13,9 +13,8 @@ from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import read_settings, settings_of
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
 from evaltrack.golden.file import digest_of, is_empty_file, only_writer, read_objects, write_objects
-from evaltrack.golden.findings import RULES, Finding, Library, finding_of_set
-from evaltrack.golden.lint_expectations import check_expectations, check_ids, check_negatives
-from evaltrack.golden.lint_questions import check_questions, check_size
+from evaltrack.golden.findings import RULES, Finding, Library
+from evaltrack.golden.lint import check_expectations, check_ids, check_negatives, check_questions, check_size
 from evaltrack.golden.quotes import QuoteChooser
 from evaltrack.golden.reader import GoldenSet, NumberedQuestion, checked_question, open_golden
 from evaltrack.golden.words import text_key
@@ -69,7 +68,8 @@ def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
         line = error.lines[place] if error.lines else None
         prefix = f"{file}: " if line is None else f"{file}:{line}: "
         message, _, cure = problem[len(prefix) :].partition("; ")
-        yield finding_of_set(file, "bad-file" if line is None else "bad-line", message, cure or "correct it", line)
+        code = "bad-file" if line is None else "bad-line"
+        yield Finding(file=file, line=line, code=code, message=message, cure=cure or "correct it")
 
 
 def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:
@@ -84,7 +84,8 @@ def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | No
     file, stats = str(checked.path), checked.stats
     if not found and stats.questions > stats.judged_only:
         message = "there is no corpus next to the file, so expected sources are not checked"
-        yield finding_of_set(file, "no-corpus", message, "name the folder of its pages (`corpus=`)")
+        cure = "name the folder of its pages (`corpus=`)"
+        yield Finding(file=file, code="no-corpus", message=message, cure=cure)
     yield from check_size(file, stats)
 
 

@@ -58,8 +58,8 @@ class Finding(Record):
     """
 
     file: str
-    line: int | None
-    id: str | None
+    line: int | None = None
+    id: str | None = None
     code: str
     message: str
     cure: str
@@ -80,14 +80,7 @@ class Finding(Record):
 
 def finding(asked: NumberedQuestion, code: str, message: str, cure: str) -> Finding:
     """Return a finding about one question."""
-    return finding_of_set(asked.file, code, message, cure, asked.line, asked.question.id)
-
-
-def finding_of_set(
-    file: str, code: str, message: str, cure: str, line: int | None = None, question: str | None = None
-) -> Finding:
-    """Return a finding about a set, or about one question of it."""
-    return Finding(file=file, line=line, id=question, code=code, message=message, cure=cure)
+    return Finding(file=asked.file, line=asked.line, id=asked.question.id, code=code, message=message, cure=cure)
 
 
 @dataclass(frozen=True)

@@ -121,8 +121,6 @@ class LlmJudge(Judge, ABC):
 
     def on_trial(self, trial: int) -> Self:
         """Return the same judge for another trial, with the same connections."""
-        if trial == self._trial:
-            return self
         other = copy(self)
         other._trial = trial  # noqa: SLF001 - of the same class
         return other

@@ -30,7 +30,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pydantic import ByteSize, Field, ValidationError
+from pydantic import ByteSize, Field
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Question, Response, Target
@@ -38,7 +38,6 @@ from evaltrack.records.base import Record
 from evaltrack.records.response import TraceHome
 from evaltrack.targets import TargetSettings, read_settings
 from evaltrack.targets.child import Service
-from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.worker_pool import MAX_WORKERS, Order, Pool
@@ -126,10 +125,7 @@ class ProcessTarget(Pool, Target):
             ProcessEndedError: its process ended.
         """
         returned = await self.call(Call.model_construct(question=question, k=k, home=self._home))
-        try:
-            return Response.model_validate_json(returned)
-        except ValidationError as error:
-            raise InvalidResponseError(f"is not a valid response: {error.error_count()} fields are wrong") from None
+        return Response.model_validate_json(returned)
 
 
 def answering(place: str) -> Service:

@@ -9,8 +9,7 @@ import pytest
 
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.findings import Finding, Library
-from evaltrack.golden.lint_expectations import MAX_HINTS, check_expectations, check_negatives
-from evaltrack.golden.lint_questions import check_questions, check_size
+from evaltrack.golden.lint import MAX_HINTS, check_expectations, check_negatives, check_questions, check_size
 from evaltrack.golden.reader import GoldenStats, NumberedQuestion
 from evaltrack.golden.words import plain_form
 from evaltrack.records import Question
