@@ -11,7 +11,7 @@ from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.findings import Finding, Library
 from evaltrack.golden.lint import MAX_HINTS, check_expectations, check_negatives, check_questions, check_size
 from evaltrack.golden.reader import GoldenStats, NumberedQuestion
-from evaltrack.golden.words import plain_form
+from evaltrack.golden.words import ContentWords, plain_form
 from evaltrack.records import Question
 from tests.files import data
 
@@ -105,3 +105,10 @@ def test_a_negative_whose_words_are_all_in_its_best_chunk() -> None:
     assert len(answering(f"oil point {LONG[:100]} avocado smoke", avocado)) == 1
     assert answering(f"oil point {LONG} avocado smoke", avocado) == answering(f"{LONG} {LONG}", avocado) == []
     assert len(answering("270 degrees.", avocado, title="Smoke point of avocado oil")) == 1
+
+
+def test_words_are_stemmed_and_stop_words_left_out() -> None:
+    text = "The Airline\N{RIGHT SINGLE QUOTATION MARK}s refunds, and a refund of 90 euros"
+    assert ContentWords()(text) == ["airlin", "refund", "refund", "90", "euro"]
+    assert ContentWords().by_stem(text) == {"airlin": "airline's", "refund": "refunds", "90": "90", "euro": "euros"}
+    assert ContentWords()("and of the") == []

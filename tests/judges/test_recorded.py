@@ -74,21 +74,6 @@ def test_a_verdict_on_reasoning_is_read_as_strictly(tmp_path: Path) -> None:
         assert said.startswith(f"FILE:1: `{name}` is ")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"\xef\xbb\xbf" + line().encode() + b"\n",
-        b"\n \n\t\n" + line().encode(),
-        line().encode() + b"\r\n" + line(id="2").encode() + b"\r\n\r\n",
-        line(reasoning="a\u2028b\u0085c").encode(),
-        b"  " + line().encode() + b"  ",
-    ],
-    ids=["mark", "blank lines", "carriage returns", "other line ends", "spaces"],
-)
-def test_files_of_other_programs(text: bytes, tmp_path: Path) -> None:
-    assert ask(recorded(tmp_path, text), question()).overall_score == 0.5
-
-
 @pytest.mark.parametrize("written", ["7", '"7"'])
 def test_ids_are_strings(written: str, tmp_path: Path) -> None:
     judge = recorded(tmp_path, f'{{"id": {written}, "overall_score": 0.5}}')
@@ -143,16 +128,6 @@ NOT_IN_UNIT = "is too large; write at most 1"
 @pytest.mark.parametrize(("bad", "said"), REPLIES["bad_lines"])
 def test_a_bad_line(bad: str, said: str, tmp_path: Path) -> None:
     assert refusal(tmp_path, f"{line(id='first')}\n\n{bad}\n{line(id='last')}") == f"FILE:3: {said}"
-
-
-@pytest.mark.parametrize(
-    "bad", ["nonsense", '{"id": "1"', '{"id": NaN}', '{"id": "1"} {"id": "2"}', '{"id": "\\ud83d"}', b'{"id": "\xff"}']
-)
-def test_a_line_that_is_no_json(bad: str | bytes, tmp_path: Path) -> None:
-    raw = bad if isinstance(bad, bytes) else bad.encode()
-    said = refusal(tmp_path, line(id="first").encode() + b"\n" + raw)
-    assert said.startswith(("FILE:2: invalid JSON: ", "FILE:2: is not valid UTF-8 at byte "))
-    assert "; " in said
 
 
 def test_a_file_of_another_form_has_one_fault(tmp_path: Path) -> None:

@@ -142,13 +142,6 @@ def run_of(folder: Path, uri: str, rows: list[dict[str, Any]], **settings: Any) 
     return evaluated(uri, golden, target, f"recorded:{labels_file(folder / 'verdicts.jsonl', rows)}", **settings)
 
 
-def test_a_verdict_that_observed_nothing_is_no_score(store_uri: str, tmp_path: Path) -> None:
-    made = run_of(tmp_path, store_uri, [{"id": "pivot", "overall_score": 1.0}])
-    (row,) = made.rows
-    assert (made.status, row["passed"], row["reasoning_score"]) == ("FAILED", None, None)
-    assert row["unmeasured"]["reasoning_score"] == NO_OBSERVATION
-
-
 def test_the_weights_stand_in_params_and_signature_and_must_agree(store_uri: str, tmp_path: Path) -> None:
     plain = run_of(tmp_path, store_uri, [verdict_line()])
     other = run_of(tmp_path, store_uri, [verdict_line()], rubric_weights="crux=0.1,brevity=0.10")
