@@ -126,7 +126,8 @@ def cache() -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def clear(yes: bool) -> None:
     """Remove all cached verdicts; the next run asks the judge again."""
-    from evaltrack.judges.cache import cache_folder, clear_cache, measure_cache
+    from evaltrack.judges.cache import clear_cache, measure_cache
+    from evaltrack.system.files import cache_folder
 
     folder = cache_folder()
     if sys.stdin.isatty() and not yes:

@@ -25,7 +25,7 @@ from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import Functions, Models, asks_judge, judge_names, open_faithfulness_judge, open_judge
-from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.judges.cache import VerdictCache
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import NAMED, Criterion, parse_criteria
 from evaltrack.privacy.addresses import shown_text
@@ -51,7 +51,7 @@ from evaltrack.records.run import (
     both_states,
     packages_text,
 )
-from evaltrack.system.files import check_result_file
+from evaltrack.system.files import cache_folder, check_result_file
 from evaltrack.targets import default_target, open_target
 from evaltrack.tracking.registry import registered_prompt
 from evaltrack.tracking.store import connect

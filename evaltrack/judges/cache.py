@@ -19,11 +19,10 @@ from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Verdict
-from evaltrack.records.base import count, verb
+from evaltrack.records.base import count
 from evaltrack.system import retries
 from evaltrack.system.files import (
     NotPrivateError,
-    cache_folder,
     check_owner,
     make_private_file,
     make_private_folder,
@@ -31,8 +30,6 @@ from evaltrack.system.files import (
     sqlite_files,
     state_folder,
 )
-
-__all__ = ["CacheSize", "VerdictCache", "cache_folder", "clear_cache", "measure_cache"]
 
 FILE = "verdicts.sqlite"
 SECRET_FILE = "verdicts.key"  # noqa: S105 - the name of a file
@@ -79,9 +76,8 @@ class VerdictCache:
         """A note on verdicts that were in the cache but not trusted."""
         if not self._refused:
             return []
-        was, now = verb(self._refused, "was", "were"), verb(self._refused, "is", "are")
-        why = f"edited, or not written by this user, and {now} requested again"
-        return [f"{count(self._refused, 'verdict')} of the cache {was} {why}"]
+        why = "edited, or not written by this user, and requested again"
+        return [f"{count(self._refused, 'verdict')} of the cache: {why}"]
 
     def get(self, key: str) -> Verdict | None:
         """Return the verdict for a key; None if there is none that can be read and is signed by the user."""

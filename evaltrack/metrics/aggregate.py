@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from functools import partial
 from statistics import fmean
 from typing import Literal
 
@@ -26,8 +27,7 @@ Values = defaultdict[str, "array[float]"]
 """The values of each metric, 8 bytes each. A mean does not depend on their order."""
 
 
-def _values() -> Values:
-    return defaultdict(lambda: array("d"))
+_values = partial[Values](defaultdict, partial(array, "d"))
 
 
 class Summary:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import files
@@ -160,7 +160,9 @@ def read_confidence(text: str) -> Reading:
         spent.update(range(start, end))
         if before or after or (len(text) < 120 and _ALONE.fullmatch(text[:start] + text[end:])):
             claims.append(_unless_negated(_percent(number), text, start))
-    claims += _of_words(text, spent)
+    for word in _WORD.finditer(text):
+        if spent.isdisjoint(range(*word.span())):  # no number replaces it
+            claims.append(_unless_negated(_worth(word), text, word.start()))
     if claims:
         return Reading(max(claims))
     numbers = [each for each in numbers_found if each["low"]]
@@ -185,13 +187,6 @@ def _plain(text: str) -> str:
 def _in_digits(odds: re.Match[str]) -> str:
     hits, every = (_DIGITS.get(number, number) for number in odds.group(1, 4))
     return f"{hits} {odds[3]} {every}" + (" chance" if odds[2] else "")
-
-
-def _of_words(text: str, spent: set[int]) -> Iterator[float]:
-    """Yield the confidence of each word that no number replaces."""
-    for word in _WORD.finditer(text):
-        if spent.isdisjoint(range(*word.span())):
-            yield _unless_negated(_worth(word), text, word.start())
 
 
 def _worth(word: re.Match[str]) -> float:

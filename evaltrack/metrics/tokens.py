@@ -76,7 +76,7 @@ class Prices:
 def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
     """Count the tokens of all `texts` together, each counted alone. Nothing is added for roles.
 
-    One string is one text. The encoding is the one that tiktoken names for `model`, also with the prefix `openai/`,
+    The encoding is the one that tiktoken names for `model`, also with the prefix `openai/`,
     `azure/` or `ft:`. If it names none or a retired vocabulary, or `model` is None, `STAND_IN` counts and the result is
     `estimated`. Special tokens (`<|endoftext|>`) count as plain text, and half of a surrogate pair as U+FFFD.
 
@@ -89,7 +89,6 @@ def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
     """
     encoding_name = _encoding_name(model)
     encoding = _load(encoding_name or STAND_IN)
-    texts = (texts,) if isinstance(texts, str) else texts
     tokens = sum((_short_count if len(text) <= SHORT else _count)(encoding, text) for text in texts)
     return TokenCount(tokens, encoding.name, estimated=encoding_name is None)
 

@@ -61,9 +61,7 @@ def test_an_edited_verdict_is_paid_again(
         assert server.calls == 2
     run = json.loads(ended.out)
     assert run["metrics"]["judge_score"] == 0.1
-    assert any(
-        note.startswith("1 verdict of the cache was edited, or not written by this user") for note in run["notes"]
-    )
+    assert any(note.startswith("1 verdict of the cache: edited, or not written by this user") for note in run["notes"])
 
 
 def test_verdicts_of_another_key_or_user_are_misses(
@@ -191,7 +189,7 @@ def test_nobody_else_reads_verdicts(tmp_path: Path, open_cache: OpenCache) -> No
 HOMELESS = """
 import os, platformdirs, tempfile
 from pathlib import Path
-from evaltrack.judges.cache import cache_folder
+from evaltrack.system.files import cache_folder
 from evaltrack.system.files import state_folder
 os.setgid(54321), os.setuid(54321)
 print(cache_folder(), state_folder(), cache_folder(), oct(cache_folder().parent.stat().st_mode & 0o777))

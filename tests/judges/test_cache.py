@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.judges.cache import FILE, VerdictCache, cache_folder
+from evaltrack.judges.cache import FILE, VerdictCache
 from evaltrack.records import Usage, Verdict
+from evaltrack.system.files import cache_folder
 from tests.conftest import REPO, OpenCache
 from tests.files import data, put
 

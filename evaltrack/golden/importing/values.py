@@ -88,11 +88,6 @@ def cell(value: Any, begins: tuple[str, ...] = ("[", "{"), *, strict: bool = Tru
     raise ValueError(f"begins with `{text[:1]}` but is not a JSON list or object: {shown(text)}")
 
 
-def named(value: Mapping[str, Any]) -> Any:
-    """Return the id or name in an object for a chunk, document or tool; None if it has no usual key."""
-    return next((value[key] for key in ID_KEYS if not is_empty(value.get(key))), None)
-
-
 def identifier(value: object) -> str | int:
     """Return an id, given alone or in an object. Spreadsheets store whole numbers as `7.0`.
 
@@ -100,7 +95,7 @@ def identifier(value: object) -> str | int:
         ValueError: it is neither text nor a whole number.
     """
     if isinstance(value, Mapping):
-        value = value if is_empty(named(value)) else named(value)
+        value = next((value[key] for key in ID_KEYS if not is_empty(value.get(key))), value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str):
