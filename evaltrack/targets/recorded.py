@@ -30,14 +30,13 @@ from evaltrack.golden.file import line_entries, text_lines
 from evaltrack.golden.words import plain_form, text_key, told_apart
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.base import count
-from evaltrack.records.finding_words import near_names, strangers_note, take_id, unknown_field
+from evaltrack.records.finding_words import strangers_note, take_id
 from evaltrack.records.json_text import InvalidJsonError, from_program, kind_of, other_encoding, parsed
 from evaltrack.system.files import content_digest
 from evaltrack.targets import TargetSettings, read_settings
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text
-from evaltrack.targets.mapping import CONTENT, FIELDS, Expression, ResponseReader, take_expressions, take_mapping
-from evaltrack.targets.responses import FIELDS as RESPONSE_FIELDS
-from evaltrack.targets.responses import as_response, packed, unpacked, with_contexts
+from evaltrack.targets.mapping import FIELDS, Expression, ResponseReader, take_expressions, take_mapping
+from evaltrack.targets.responses import as_response, packed, unpacked
 
 OWN = ("rows", "id", "question", "error")
 SPREAD = {"an object": "write each response on one line, or name their list with `rows=`"}
@@ -204,34 +203,19 @@ def _outcome(fields: dict[str, Any]) -> Response | FailedElsewhereError:
     Raises:
         InvalidResponseError: the fields are empty or unreadable.
     """
-    if (error := fields.pop("error", None)) is None:
+    error = fields.pop("error", None)
+    if error is None:
         try:
-            return _response_of(fields)
+            response = as_response(fields)
         except FailedElsewhereError as failure:
             return failure
+        if response.answer is None and response.sources is None and not (response.abstained or response.tool_calls):
+            raise InvalidResponseError(NO_RESPONSE)
+        return response
     if not error or (isinstance(error, str) and not error.strip()):
         what = kind_of(error) if isinstance(error, bool | int | float) else "empty"
         raise InvalidResponseError(f"`error` is {what}; write why there was no response, or remove it")
     return FailedElsewhereError(f"the file recorded: {error_text(error)}")
-
-
-def _response_of(fields: Mapping[str, Any]) -> Response:
-    """Return the response of these fields.
-
-    Raises:
-        FailedElsewhereError: they say that the target failed.
-        InvalidResponseError: they are no response, or empty.
-    """
-    fields = with_contexts(fields)
-    if all(fields.get(name) is None for name in CONTENT):
-        meant = next((name for name in fields if name not in RESPONSE_FIELDS and near_names(name, CONTENT)), None)
-        raise InvalidResponseError(unknown_field(meant, CONTENT) if meant else NO_RESPONSE)
-    if not isinstance(flag := fields.get("abstained"), bool | None):
-        raise InvalidResponseError(f"`abstained` is {kind_of(flag)}; it must be true or false")
-    response = as_response(fields)
-    if response.answer is None and response.sources is None and not (response.abstained or response.tool_calls):
-        raise InvalidResponseError(NO_RESPONSE)
-    return response
 
 
 class _Line(NamedTuple):
