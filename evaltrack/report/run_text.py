@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 from urllib.parse import quote
 
 from rich.console import Console
@@ -15,11 +14,8 @@ from evaltrack.metrics.aggregate import LEVELS, worst_domains
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.stored_row import StoredRow, text_digest
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.report import words
 from evaltrack.report.escaping import clip, within
-from evaltrack.report.templates import descriptions, markdown, print_template, say, sentences
-from evaltrack.report.words import metric_number, metric_title, missed_words
-from evaltrack.stats.intervals import share_interval
+from evaltrack.report.templates import descriptions, markdown, print_template
 from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import TABLE, TABLE_ROWS
 
@@ -33,58 +29,12 @@ NOTE_LIMIT = 7000
 """Characters. MLflow stores 8,000 of a tag; the rest is left for a comparison."""
 
 
-def fields_of_run(result: RunResult) -> dict[str, Any]:
-    """Return the texts of a run that every template shows."""
-    k, names, num_listed = result.signature.k, words.group_metrics(result), len(result.errors)
-    return {
-        "result": result,
-        "signature": result.signature,
-        "totals": result.totals,
-        "questions": say.questions(result),
-        "model": say.model(result.signature),
-        "means": [_figure(result, name, value) for name, value in words.headlines_first(result.means)],
-        "aim_titles": words.AIM_TITLES,
-        "aims": list(words.aim_cells(result)),
-        "group_titles": [metric_title(name, k) for name in names],
-        "groups": {group: _group_cells(means, names) for group, means in result.groups.items()},
-        "judge": say.judge(result),
-        "cost": say.cost(result),
-        "criteria": [(each.met, say.criterion(each)) for each in result.criteria],
-        "hints": sentences("hints.txt", metrics=result.metrics, signature=result.signature),
-        "missed": [(row.question.id, row.question.question, missed_words(row, k)) for row in result.missed],
-        "errors": say.errors(result.totals),
-        "reasons": f"Reasons for the first {num_listed}" if result.totals["num_errors"] > num_listed else "Reasons",
-        "grouped": words.grouped_errors((row.question.id, str(row.failure)) for row in result.errors),
-    }
-
-
-def _figure(result: RunResult, name: str, value: float) -> dict[str, str]:
-    """Return a metric as texts, with the highest reachable value if it is limited, and the interval of a share."""
-    best, n = result.metrics.get(f"{name}.max"), result.counts[name]
-    is_share = name in result.table.metrics and result.table.is_share(name)
-    low, high = share_interval(value, n) if is_share else (None, None)
-    ends = [metric_number(name, end) for end in (low, high) if end is not None]
-    return {
-        "name": name,
-        "title": metric_title(name, result.signature.k),
-        "value": metric_number(name, value),
-        "best": "" if best is None else metric_number(name, best),
-        "interval": " to ".join(ends),
-        "n": f"{n:,}",
-    }
-
-
-def _group_cells(means: Any, names: list[str]) -> list[str]:
-    return [f"{metric_number(name, means[name][0])} ({means[name][1]})" if name in means else "–" for name in names]
-
-
 def print_run(result: RunResult, console: Console) -> None:
     """Print the metrics with their counts, the groups, the first misses and errors, and the run's address in MLflow.
 
     The lists of questions and groups are shortened to fit a screen.
     """
-    fields = fields_of_run(result) | {"styles": {True: "green", False: "bold red", None: "yellow"}}
-    print_template(console, "run.txt", (SHOWN, 8, 6, 5, 4, 3, 2, 1), SCREEN, WIDTH, **fields)
+    print_template(console, "run.txt", (SHOWN, 8, 6, 5, 4, 3, 2, 1), SCREEN, WIDTH, result=result)
 
 
 def run_note(result: RunResult, taken: int = 0) -> str:
@@ -98,8 +48,8 @@ def run_note(result: RunResult, taken: int = 0) -> str:
         taken: Characters of the description that are already used.
     """
     domains = worst_domains(result.groups)
-    fields = fields_of_run(result)
-    fields |= {
+    fields = {
+        "result": result,
         "shown": SHOWN,
         "here": f"#/experiments/{result.experiment_id}",
         "golden": quote(result.signature.golden, safe=""),

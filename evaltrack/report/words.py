@@ -14,7 +14,8 @@ from evaltrack.records.base import first_of
 from evaltrack.records.failure_words import failure_words
 from evaltrack.records.stored_row import stored_row
 from evaltrack.report.escaping import clip
-from evaltrack.report.templates import say
+from evaltrack.report.templates import say, sentences
+from evaltrack.stats.intervals import share_interval
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 LATENCY_TITLES = {score.metric: score.title for score in LATENCIES}
@@ -36,7 +37,7 @@ def metric_title(name: str, k: int) -> str:
     return (METRIC_TITLES | LATENCY_TITLES).get(name, name).format(k=k)
 
 
-def group_metrics(result: RunResult) -> list[str]:
+def run_groups(result: RunResult) -> list[str]:
     """Return the metrics that any group of the run has: the main metrics, then the first user-defined scores."""
     names = (*HEADLINE_METRICS, *result.table.own_names[:OWN_IN_GROUPS])
     return [name for name in names if any(name in means for means in result.groups.values())]
@@ -75,10 +76,36 @@ def number(value: float) -> str:
     return f"{MINUS}{digits}" if value < 0 and digits.strip("0.") else digits
 
 
-def headlines_first(means: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Return the means in the order of every report: pass rate, the other main metrics, then the rest."""
+def figures(result: RunResult) -> list[dict[str, str]]:
+    """Return the means of a run as texts, in the order of every report: pass rate, the other main metrics, the rest."""
     order = {name: place for place, name in enumerate(HEADLINE_METRICS)}
-    return sorted(means.items(), key=lambda pair: order.get(pair[0], len(order)))
+    return [_figure(result, name) for name in sorted(result.means, key=lambda name: order.get(name, len(order)))]
+
+
+def _figure(result: RunResult, name: str) -> dict[str, str]:
+    """Return a metric as texts, with the highest reachable value if it is limited, and the interval of a share."""
+    value, best, n = result.means[name], result.metrics.get(f"{name}.max"), result.counts[name]
+    is_share = name in result.table.metrics and result.table.is_share(name)
+    low, high = share_interval(value, n) if is_share else (None, None)
+    ends = [metric_number(name, end) for end in (low, high) if end is not None]
+    return {
+        "name": name,
+        "title": metric_title(name, result.signature.k),
+        "value": metric_number(name, value),
+        "best": "" if best is None else metric_number(name, best),
+        "interval": " to ".join(ends),
+        "n": f"{n:,}",
+    }
+
+
+def group_cells(means: Mapping[str, tuple[float, int]], names: Sequence[str]) -> list[str]:
+    """Return the means of a group with their numbers of questions; a dash for a metric that it lacks."""
+    return [f"{metric_number(name, means[name][0])} ({means[name][1]})" if name in means else "–" for name in names]
+
+
+def hints(result: RunResult) -> list[str]:
+    """Return sentences on what may be wrong with a run."""
+    return sentences("hints.txt", metrics=result.metrics, signature=result.signature)
 
 
 @lru_cache(maxsize=4096)
@@ -118,6 +145,11 @@ def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
     for message, ids in sorted(groups.values(), key=lambda each: -len(each[1])):
         lines.append(f"{len(ids):,} × {clip(failure_words(message), 200)} ({first_ids(ids, 60)})")
     return lines
+
+
+def run_errors(result: RunResult) -> list[str]:
+    """Return the first errors of a run, grouped."""
+    return grouped_errors((row.question.id, str(row.failure)) for row in result.errors)
 
 
 def first_ids(ids: Sequence[str], limit: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row
@@ -25,13 +25,9 @@ from evaltrack.report.html.page import (
 )
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import BADGES, OUTCOMES, WHOLE, fitted, longest, run_questions
-from evaltrack.report.run_text import fields_of_run
 from evaltrack.report.templates import say
 from evaltrack.report.words import (
-    HEADLINE_METRICS,
-    group_metrics,
     grouped_errors,
-    metric_number,
 )
 
 if TYPE_CHECKING:
@@ -87,33 +83,19 @@ def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> s
     return document(title, _body(result, questions, around, back), script=questions_script(), data=data)
 
 
-def run_fields(result: RunResult) -> dict[str, Any]:
-    """Return the fields that the page of a run and its first screen share."""
-    fields = fields_of_run(result)
-    return fields | {
-        "kind": run_kind(result),
-        "headline": say.run_headline(result),
-        "asked": count(result.totals["num_questions"], "question"),
-        "selection": say.selection(result.signature),
-        "figures": [each for each in fields["means"] if each["name"] in HEADLINE_METRICS],
-        "others": [each for each in fields["means"] if each["name"] not in HEADLINE_METRICS],
-        "link": safe_link(result.link),
-    }
-
-
 def _body(result: RunResult, questions: list[_Listed], around: Around, back: str) -> str:
     missed = sum(question.group != "pass" for question in questions)
     own = {
+        "result": result,
+        "run_kind": run_kind,
         "back": back,
         "name": clip(around.name, 120),
         "messages": _messages(questions),
-        "spans": {name: result.table.by_metric[name].span or 1 for name in group_metrics(result)},
         "shown": GROUPS,
-        "metric_number": metric_number,
         "listed": say.run_listed(len(questions), missed, _num_rows(result, around), LISTED - SAMPLED),
         "first_failed": [(question.id, question.q, question.detail) for question in questions[:50]],
     }
-    return render("run.html", **run_fields(result) | own)
+    return render("run.html", **own)
 
 
 class _Listed(NamedTuple):
@@ -191,8 +173,7 @@ def run_screen(result: RunResult) -> str:
     passed, measured = result.passed
     num_missed = result.totals["num_errors"] + measured - passed
     listed = say.first_listed(len(questions), num_missed, "did not pass")
-    own = {"questions": questions, "listed": listed, "shown": SCREEN}
-    return render("run_screen.html", **run_fields(result) | own)
+    return render("run_screen.html", result=result, run_kind=run_kind, questions=questions, listed=listed, shown=SCREEN)
 
 
 def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
