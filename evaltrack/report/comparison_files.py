@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from evaltrack.compare.change import Change, Fate
+from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, SetComparisons
 from evaltrack.errors import UsageError
 from evaltrack.records.base import count
@@ -90,17 +90,9 @@ def _rules(comparison: Comparison) -> Iterator[ET.Element]:
 
 def _questions(comparison: Comparison) -> Iterator[ET.Element]:
     golden, k = clip(comparison.candidate.signature.golden, 80), comparison.candidate.signature.k
-    for change in comparison.flips:  # a question that does not count must not fail a passed gate
-        unclear = comparison.reruns.another_system or (change.rerun is not None and change.rerun.state == "unclear")
-        counts = change.counts and comparison.verdict == "regression"
-        yield _changed_case(change, k, "failure" if counts else "error" if unclear else "")
-    for change in comparison.by_fate["lost"]:
-        yield _changed_case(change, k, "error")
-    for change in comparison.by_fate["fixed"]:
-        yield _changed_case(change, k, "")
-    others: tuple[Fate, ...] = ("lower score", "newly measured", "higher score", "changed")
-    for change in (change for fate in others for change in comparison.by_fate[fate]):
-        yield _changed_case(change, k, "skipped" if {change.was, change.now} <= UNMEASURED else "")
+    for changes in comparison.by_fate.values():
+        for change in changes:
+            yield _changed_case(change, k, _tag(change, comparison))
     apart = {"edited": comparison.edited, "added": comparison.added, "removed": comparison.removed}
     for why, ids in (apart | {"not selected": comparison.not_selected}).items():
         for each in ids:
@@ -110,6 +102,15 @@ def _questions(comparison: Comparison) -> Iterator[ET.Element]:
         tag, words = "skipped" if outcome in UNMEASURED else "", f"{outcome} on both sides"
         lines = (words,) if outcome == "fail" else ()
         yield _case(clip(row.domain), _name(row.id, row.question), tag, words, lines)
+
+
+def _tag(change: Change, comparison: Comparison) -> str:
+    """Return the result of a changed question. One that does not count must not fail a passed gate."""
+    if change.fate == "broke":
+        unclear = comparison.reruns.another_system or (change.rerun is not None and change.rerun.state == "unclear")
+        counts = change.counts and comparison.verdict == "regression"
+        return "failure" if counts else "error" if unclear else ""
+    return "error" if change.fate == "lost" else "skipped" if {change.was, change.now} <= UNMEASURED else ""
 
 
 UNMEASURED = {"error", "not measured"}

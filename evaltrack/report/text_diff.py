@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Literal
 
 from evaltrack.records.base import count
@@ -140,8 +140,22 @@ def document_diff(before: str | None, after: str | None) -> list[DiffLine]:
     A long line of the text is split into sentences. At most `ROWS` lines are returned.
     """
     old, new = (list(_lines(text or "")) for text in (before, after))
-    rows = list(_rows(old, new))
-    return _condensed(rows)[:ROWS]
+    lines, done = list[DiffLine](), 0
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT):
+        lines += _gap(group[0][1] - done)
+        for kind, i, j, m, n in group:
+            if kind == "equal":
+                lines += [DiffLine("same", i + at, m + at, (("same", text),)) for at, text in enumerate(old[i:j], 1)]
+                continue
+            pairs = list(enumerate(zip_longest(old[i:j], new[m:n]), 1))
+            lines += [DiffLine("removed", i + at, None, _pieces(*pair, "removed")) for at, pair in pairs[: j - i]]
+            lines += [DiffLine("added", None, m + at, _pieces(*pair, "added")) for at, pair in pairs[: n - m]]
+        done = group[-1][2]
+    return [*lines, *_gap(len(old) - done)][:ROWS]
+
+
+def _gap(number: int) -> list[DiffLine]:
+    return [DiffLine("gap", None, None, (("same", f"{count(number, 'line')} the same"),))] if number else []
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -152,24 +166,6 @@ def _lines(text: str) -> Iterator[str]:
         if place >= LINES:
             return
         yield sentence.strip()
-
-
-def _rows(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
-    for kind, i, j, m, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "equal":
-            for step in range(j - i):
-                yield DiffLine("same", i + step + 1, m + step + 1, (("same", old[i + step]),))
-            continue
-        pairs = [
-            (None if i + step >= j else old[i + step], None if m + step >= n else new[m + step])
-            for step in range(max(j - i, n - m))
-        ]
-        for step, (before, after) in enumerate(pairs):
-            if before is not None:
-                yield DiffLine("removed", i + step + 1, None, _pieces(before, after, "removed"))
-        for step, (before, after) in enumerate(pairs):
-            if after is not None:
-                yield DiffLine("added", None, m + step + 1, _pieces(before, after, "added"))
 
 
 def _pieces(before: str | None, after: str | None, side: Literal["removed", "added"]) -> tuple[Piece, ...]:
@@ -183,17 +179,3 @@ def _pieces(before: str | None, after: str | None, side: Literal["removed", "add
         return (("same", own or ""),)
     (kind, first), *others = [piece for piece in pieces if piece[0] in ("same", side)]
     return ((kind, first.lstrip()), *others)
-
-
-def _condensed(rows: Sequence[DiffLine]) -> list[DiffLine]:
-    """Replace lines that are far from any change with gaps."""
-    changed = [place for place, row in enumerate(rows) if row.kind != "same"]
-    near = {place for at in changed for place in range(at - CONTEXT, at + CONTEXT + 1)}
-    if not changed:
-        near = set(range(2 * CONTEXT))
-    lines: list[DiffLine] = []
-    for is_near, group in groupby(enumerate(rows), key=lambda pair: pair[0] in near):
-        stretch = [row for _, row in group]
-        gap = DiffLine("gap", None, None, (("same", f"{count(len(stretch), 'line')} the same"),))
-        lines += stretch if is_near else [gap]
-    return lines

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AliasPath, BeforeValidator, Field
 
-from evaltrack.compare.change import CauseKind, Change, CulpritKind, Fate, Outcome
+from evaltrack.compare.change import Cause, CauseKind, Change, CulpritKind, Fate, Outcome
 from evaltrack.compare.comparison import (
     Comparison,
     GroupDelta,
@@ -73,13 +73,6 @@ def _both_sides(pair: Sequence[float] | None) -> dict[str, float] | None:
     return dict(zip(("baseline", "candidate"), pair, strict=True)) if pair else None
 
 
-class Measured(Form):
-    """The number of common questions that each side measured."""
-
-    baseline: int
-    candidate: int
-
-
 class MetricForm(Form):
     """One metric on both sides over `n` questions; `drop` is a share of the baseline's value, null if that is 0."""
 
@@ -93,7 +86,7 @@ class MetricForm(Form):
     threshold: Threshold | None
     regressed: bool
     n: int
-    measured: Annotated[Measured | None, BeforeValidator(_both_sides)]
+    measured: Annotated[dict[str, int] | None, BeforeValidator(_both_sides)]
     wins: int
     losses: int
 
@@ -112,18 +105,6 @@ class GroupForm(Form):
     pass_to_fail: int
     fail_to_pass: int
     metrics: Metrics
-
-
-class CauseForm(Form):
-    """The cause of a question's change."""
-
-    kind: CauseKind
-    detail: str
-    source: str | None
-    rank_before: int | None
-    rank_after: int | None
-    displaced_by: str | None
-    link: str | None
 
 
 class CulpritForm(Form):
@@ -149,6 +130,10 @@ def _moves(moves: Iterable[tuple[str, float, float]]) -> dict[str, Any]:
 Moves = Annotated[dict[str, Delta], BeforeValidator(_moves)]
 
 
+def _of_cause(name: str) -> Any:
+    return Field(validation_alias=AliasPath("cause", name))
+
+
 class ChangeForm(Form):
     """One question that differs; the first of them hold the rows of both sides."""
 
@@ -160,14 +145,14 @@ class ChangeForm(Form):
     category: str | None
     from_: Outcome = Field(validation_alias="was", serialization_alias="from")
     to: Outcome = Field(validation_alias="now")
-    cause: CauseKind
-    detail: str
-    source: str | None
-    rank_before: int | None
-    rank_after: int | None
-    displaced_by: str | None
-    link: str | None
-    also: list[CauseForm]
+    cause: CauseKind = _of_cause("kind")
+    detail: str = _of_cause("detail")
+    source: str | None = _of_cause("source")
+    rank_before: int | None = _of_cause("rank_before")
+    rank_after: int | None = _of_cause("rank_after")
+    risers: list[str] = _of_cause("risers")
+    link: str | None = _of_cause("link")
+    also: list[Cause]
     dropped: Moves
     rerun: Rerun | None
     accepted: str | None
@@ -315,13 +300,8 @@ def _changes(comparison: Comparison) -> dict[Fate, list[ChangeForm]]:
 
 
 def _change(change: Change, *, whole: bool) -> ChangeForm:
-    cause = dict(CauseForm.of(change.cause))
-    return ChangeForm.of(
-        change,
-        **cause | {"cause": cause["kind"]},
-        before=_side(change.before if whole else None),
-        after=_side(change.after if whole else None),
-    )
+    sides = (_side(each if whole else None) for each in (change.before, change.after))
+    return ChangeForm.of(change, **dict(zip(("before", "after"), sides, strict=True)))
 
 
 def _side(row: StoredRow | None) -> dict[str, Any] | None:
