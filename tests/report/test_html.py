@@ -275,7 +275,7 @@ PLOTTED: dict[str, MetricDelta] = {
 
 def plotted(metric: MetricDelta) -> str:
     reach = axis_reach([metric])
-    table = PLOTS.metrics_table(metric_rows(quiet(), [metric]), reach, "")
+    table = PLOTS.metrics_table(metric_rows(quiet(), [metric]), "")
     return "\n".join([f"axis: {reach:g} points", *re.findall(r'(?s)<svg class="plot (?!ticks).*?</svg>', table)])
 
 

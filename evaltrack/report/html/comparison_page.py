@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from evaltrack.compare.change import Change
-from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.culprits import Culprit, DocumentPart, changed_parts
+from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.compare.culprits import DocumentPart, changed_parts
 from evaltrack.records.failure_words import failure_words
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
 from evaltrack.report.comparison_words import (
@@ -25,55 +24,53 @@ from evaltrack.report.html.page import (
     shown,
     with_questions,
 )
-from evaltrack.report.html.plots import axis_reach, metric_rows
+from evaltrack.report.html.plots import metric_rows
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import BADGES, cause_names, changed_questions, fitted, score_titles
 from evaltrack.report.templates import say
-from evaltrack.report.text_diff import document_diff
+from evaltrack.report.text_diff import DiffLine, document_diff
 from evaltrack.report.words import HEADLINE_METRICS
-
-GROUPS = 60
 
 READ = 50
 """Questions that are shown without JavaScript."""
 
+CULPRITS = 8
+"""Culprits that are shown, those with the most questions."""
+
 
 def comparison_html(comparison: Comparison) -> str:
     """Return the page. It works from a file, makes no request, and shows foreign text as text."""
-    questions = list(changed_questions(comparison))
+    questions, main = list(changed_questions(comparison)), _main_metrics(comparison)
+    own, measured = comparison.candidate.signature.own_names, group_metrics(shown_groups(comparison))
+    culprits = comparison.culprits[:CULPRITS]
     body = render(
         "comparison.html",
-        questions=questions[:READ],
-        badges=BADGES,
         c=comparison,
+        questions=questions[:READ],
         num_listed=len(questions),
-        **_metric_fields(comparison),
-        documents=culprit_views(comparison),
-        more_documents=[len(culprit.ids) for culprit in comparison.culprits[CULPRITS:]],
-        names=[say.run_name(run) for run in (comparison.baseline, comparison.candidate)],
-        links=[safe_link(run.link) for run in (comparison.baseline, comparison.candidate)],
+        badges=BADGES,
+        rows=metric_rows(comparison, main),
+        others=metric_rows(comparison, [metric for metric in comparison.metrics if metric not in main]),
+        group_metrics=[name for name in (*HEADLINE_METRICS, *own) if name in measured],
+        documents=list(zip(culprits, changed_parts(comparison, culprits), strict=True)),
+        worse={change.id: change.question for change in comparison.worse},
+        part_lines=_part_lines,
         runs=_run_lines(comparison),
-        compare_link=safe_link(comparison.compare_link),
     )
     return document(_title(comparison), body, script=questions_script(), data=_data(comparison, questions))
 
 
+def _main_metrics(comparison: Comparison) -> list[MetricDelta]:
+    return [metric for metric in comparison.metrics if metric.name in HEADLINE_METRICS or metric.regressed]
+
+
+def _part_lines(part: DocumentPart) -> list[DiffLine]:
+    """Return the lines of a chunk's diff."""
+    return document_diff(*(None if text is None else shown(text, 20_000) for text in (part.before, part.after)))
+
+
 def _title(comparison: Comparison) -> str:
     return f"{say.verdict(comparison)}: {clip(comparison.candidate.signature.golden, 80)}"
-
-
-def _metric_fields(comparison: Comparison) -> dict[str, Any]:
-    first = [metric for metric in comparison.metrics if metric.name in HEADLINE_METRICS or metric.regressed]
-    others = [metric for metric in comparison.metrics if metric not in first]
-    own, measured = comparison.candidate.signature.own_names, group_metrics(shown_groups(comparison))
-    return {
-        "rows": metric_rows(comparison, first),
-        "reach": axis_reach(first),
-        "others": metric_rows(comparison, others),
-        "others_reach": axis_reach(others),
-        "group_metrics": [name for name in (*HEADLINE_METRICS, *own) if name in measured],
-        "most_groups": GROUPS,
-    }
 
 
 def _run_lines(comparison: Comparison) -> dict[str, list[tuple[str, str, str]]]:
@@ -140,44 +137,13 @@ SCREEN = 10
 
 def comparison_screen(comparison: Comparison) -> str:
     """Return the first screen: verdict and reasons, main metrics, and the broken questions with their causes."""
-    main = [metric for metric in comparison.metrics if metric.name in HEADLINE_METRICS or metric.regressed]
     return render(
         "comparison_screen.html",
         c=comparison,
-        rows=metric_rows(comparison, main),
+        rows=metric_rows(comparison, _main_metrics(comparison)),
         questions=[
             (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
             for flip in comparison.flips[:SCREEN]
         ],
         listed=say.first_listed(min(len(comparison.flips), SCREEN), comparison.count("broke"), "broke"),
     )
-
-
-CULPRITS, PARTS, QUESTIONS = 8, 6, 12
-
-
-def culprit_views(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return at most `CULPRITS` culprits, most questions first. The name is empty if no page is concerned."""
-    worse = {change.id: change for change in comparison.worse}
-    culprits = comparison.culprits[:CULPRITS]
-    return [
-        _view(each, worse, parts) for each, parts in zip(culprits, changed_parts(comparison, culprits), strict=True)
-    ]
-
-
-def _view(culprit: Culprit, worse: dict[str, Change], parts: list[DocumentPart]) -> dict[str, Any]:
-    questions = [(key, worse[key].question) for key in culprit.ids[:QUESTIONS]]
-    return {
-        "culprit": culprit,
-        "questions": questions,
-        "parts": list(map(_part, parts[:PARTS])),
-        "hidden": len(parts[PARTS:]),
-    }
-
-
-def _part(part: DocumentPart) -> dict[str, Any]:
-    """Return one chunk: its name, the state of its text, and the lines of its diff."""
-    before, after = (None if text is None else shown(text, 20_000) for text in (part.before, part.after))
-    lines = document_diff(before, after)
-    counts = {kind: sum(line.kind == kind for line in lines) for kind in ("added", "removed")}
-    return {"part": part, "lines": lines, **counts}

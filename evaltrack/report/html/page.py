@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from evaltrack.records.base import cut
 from evaltrack.records.json_text import finite_json
-from evaltrack.report.html.plots import axis_place, moved_name
+from evaltrack.report.html.plots import axis_place, axis_reach, moved_name
 from evaltrack.report.templates import loaded
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def templates() -> Environment:
     """
     environment = loaded(__package__, autoescape=True)
     environment.filters |= {"foreign": shown, "with_code": with_code, "axis_place": axis_place}
-    environment.globals |= {"moved_name": moved_name, "safe_link": safe_link}
+    environment.globals |= {"axis_reach": axis_reach, "moved_name": moved_name, "safe_link": safe_link}
     return environment
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from evaltrack.compare.change import CAUSES, Cause, Change
+from evaltrack.compare.change import CAUSES, Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.failure_words import failure_message, failure_words
 from evaltrack.records.row import Traced
@@ -142,7 +142,7 @@ def _change_fields(change: Change, group: str, comparison: Comparison, limit: in
         "now": change.now,
         "cause": _cause_code(change, group),
         "detail": shown(failure_message(change.cause.detail), 400),
-        "also": [_also(cause) for cause in change.also],
+        "also": [shown(say.also(cause), 300) for cause in change.also],
         "again": change.rerun.state if change.rerun and change.rerun.state not in ("confirmed", "not rerun") else "",
         "link": safe_link(change.cause.link),
         "down": [name for name, _, _ in change.dropped],
@@ -167,11 +167,6 @@ def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
     """Return the title of each score that changed in any of these questions."""
     names = {name for change in changes for name, _, _ in (*change.dropped, *change.raised)}
     return {name: score_title(name, k) for name in sorted(names)}
-
-
-def _also(cause: Cause) -> str:
-    title, detail = CAUSES[cause.kind].title, shown(failure_message(cause.detail), 300)
-    return title if detail == title else f"{title}: {detail}"
 
 
 def _note(change: Change) -> str:
