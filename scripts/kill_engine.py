@@ -5,7 +5,7 @@
 started, is killed with SIGKILL. After the death of a driver the run is resumed. At the end its rows and metrics must be
 those of an evaluation in one process that nobody killed, to the last bit, and no more than the questions in flight at
 each kill may be asked or paid for twice. There is no verdict cache, so that the journal alone protects what was paid.
-The judge is a scripted OpenAI server in its own process, which counts its calls.
+The judge is a scripted OpenAI server, which counts its calls.
 
     python scripts/kill_engine.py --kills 20 --questions 400 --seed 0
 
@@ -33,8 +33,9 @@ from typing import Any
 REPO = Path(__file__).parent.parent
 sys.path.insert(0, str(REPO))
 
-from scripts.kill_loop import TARGET, num_calls  # noqa: E402 - found through the path above
-from tests.openai_server import server_process  # noqa: E402
+from scripts.kill_loop import TARGET  # noqa: E402 - found through the path above
+from tests.openai_behaviours import answer_judge, slow  # noqa: E402
+from tests.openai_server import OpenAIServer  # noqa: E402
 
 PATIENCE, CONCURRENCY, LATENCY = 300.0, 8, 0.1
 MOST_KILLS = 7
@@ -178,16 +179,16 @@ def main() -> int:
     bad = again = number = 0
     with (
         tempfile.TemporaryDirectory(prefix="kill-engine-") as name,
-        server_process("--latency", str(LATENCY)) as base_url,
+        OpenAIServer(slow(answer_judge(), LATENCY)) as judge,
     ):
-        reference = Chain(_make(Path(name) / "local", chosen.questions), "local", base_url).run(0, draw, 0)
+        reference = Chain(_make(Path(name) / "local", chosen.questions), "local", judge.base_url).run(0, draw, 0)
         while done.total() < chosen.kills:
             number += 1
-            chain = Chain(_make(Path(name) / f"chain{number}", chosen.questions), "ray", base_url)
-            before = num_calls(base_url)
+            chain = Chain(_make(Path(name) / f"chain{number}", chosen.questions), "ray", judge.base_url)
+            before = judge.calls
             kills = min(MOST_KILLS, chosen.kills - done.total())
             result = chain.run(kills, draw, chosen.questions)
-            paid = num_calls(base_url) - before
+            paid = judge.calls - before
             problems = _problems(chain, result, reference, paid)
             bad, done, again = bad + bool(problems), done + chain.kills, again + paid - chosen.questions
             how = ", ".join(f"{count} {what}" for what, count in sorted(chain.kills.items())) or "no"

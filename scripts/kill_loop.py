@@ -5,7 +5,7 @@
 MLflow must hold the same as after an evaluation that nobody killed: the same metrics to the last bit, one run,
 FINISHED, with one row, one table line and one trace a question. No more than the questions in flight at each kill may
 be asked or paid for twice. Every other chain has no verdict cache, so that the journal alone protects what was
-paid. The judge is a scripted OpenAI server in its own process, which counts its calls.
+paid. The judge is a scripted OpenAI server, which counts its calls.
 
 With `--server` the runs are on that MLflow server of this machine, behind a proxy that answers 503, breaks connections
 off before or after the server has done the work, cuts, delays and doubles.
@@ -28,7 +28,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections import Counter
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
@@ -47,7 +46,8 @@ from evaltrack.tracking.rows import read_table  # noqa: E402
 from evaltrack.tracking.store import Store, connect  # noqa: E402
 from tests import warm  # noqa: E402
 from tests.faulty_proxy import proxy_thread  # noqa: E402
-from tests.openai_server import server_process  # noqa: E402
+from tests.openai_behaviours import answer_judge, slow  # noqa: E402
+from tests.openai_server import OpenAIServer  # noqa: E402
 from tests.stores import trace_counts  # noqa: E402
 
 LATENCY = 0.05
@@ -119,14 +119,14 @@ class Chain:
         """Its own, also on a server that other loops use."""
         return f"{self.folder.parent.name}-{self.folder.name}"
 
-    def start(self, base_url: str) -> subprocess.Popen[bytes] | warm.WarmProcess:
+    def start(self, judge: OpenAIServer) -> subprocess.Popen[bytes] | warm.WarmProcess:
         """Start the evaluation, or go on with it."""
         options = ["--resume", "auto", "--judge", "openai:gpt-4o-mini", "--concurrency", str(CONCURRENCY)]
         options += ["--experiment", self.experiment]
         command = ["-m", "evaltrack", "run", "golden.jsonl", "-t", "python:target:ask", *options]
         command += [] if self.cached else ["--set", "verdict_cache=false"]
         own = {
-            "OPENAI_BASE_URL": base_url,
+            "OPENAI_BASE_URL": judge.base_url,
             "MLFLOW_TRACKING_URI": self.uri,
             "EVALTRACK_STATE_DIR": str(self.folder / "state"),
             "EVALTRACK_CACHE_DIR": str(self.folder / "cache"),
@@ -145,9 +145,9 @@ class Chain:
                 start_new_session=True,
             )
 
-    def run(self, base_url: str, kill_after: float | None = None) -> bool:
+    def run(self, judge: OpenAIServer, kill_after: float | None = None) -> bool:
         """Let it run, for so many seconds at most where it is to be killed; whether it came to its end by itself."""
-        process = self.start(base_url)
+        process = self.start(judge)
         try:
             code = process.wait(PATIENCE if kill_after is None else kill_after)
         except subprocess.TimeoutExpired:
@@ -255,12 +255,6 @@ def _runs(store: Store, experiment: str) -> list[Any]:
     return list(store.client.search_runs([found.experiment_id])) if found else []
 
 
-def num_calls(base_url: str) -> int:
-    """Return the number of calls that the judge's server has answered."""
-    with urllib.request.urlopen(f"{base_url}/stats", timeout=30) as response:  # noqa: S310 - our own server
-        return int(json.load(response)["calls"])
-
-
 class Loop:
     """Chains of kills, one after the other, until there were enough."""
 
@@ -286,13 +280,13 @@ class Loop:
         (chain.folder / "golden.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         return chain
 
-    def run(self, base_url: str) -> list[Chain]:
+    def run(self, judge: OpenAIServer) -> list[Chain]:
         """Kill until there were enough kills; the first chain is the one that nobody kills."""
         if self._forked:
             warm.run(("-c", ""), self._folder, os.environ)  # its start is that of no evaluation
         reference = self.chain(REFERENCE, cached=False)
         began, start = time.time(), time.monotonic()
-        self._finish(reference, base_url, {}, 0)
+        self._finish(reference, judge, {}, 0)
         self._takes = time.monotonic() - start
         self._starts = (reference.folder / "first").stat().st_mtime - began
         self._asks = (reference.folder / "asked").stat().st_mtime - began - self._starts
@@ -301,23 +295,23 @@ class Loop:
         chains = [reference]
         while not reference.problems and (left := self._kills - sum(chain.kills for chain in chains)) > 0:
             chain = self.chain(f"chain{len(chains)}", cached=len(chains) % 2 == 0)
-            self._break_off(chain, base_url, left, reference.metrics)
+            self._break_off(chain, judge, left, reference.metrics)
             print(chain.line(len(chains)), flush=True)
             chains.append(chain)
         return chains
 
-    def _break_off(self, chain: Chain, base_url: str, left: int, reference: dict[str, float]) -> None:
+    def _break_off(self, chain: Chain, judge: OpenAIServer, left: int, reference: dict[str, float]) -> None:
         """Kill it some times, and let it finish."""
-        before = num_calls(base_url)
-        self._kill(chain, base_url, min(left, self._chance.randint(1, MOST_KILLS_OF_A_CHAIN)))
+        before = judge.calls
+        self._kill(chain, judge, min(left, self._chance.randint(1, MOST_KILLS_OF_A_CHAIN)))
         if not chain.kills or chain.phases["end"]:  # the machine has become faster
             self._takes = max(self._takes * 0.9, self._starts + self._asks)
-        self._finish(chain, base_url, reference, before)
+        self._finish(chain, judge, reference, before)
 
-    def _kill(self, chain: Chain, base_url: str, kills: int) -> None:
+    def _kill(self, chain: Chain, judge: OpenAIServer, kills: int) -> None:
         while chain.kills < kills and not chain.problems:
             before = chain.kept()
-            if chain.run(base_url, self._moment(before / self._questions)):
+            if chain.run(judge, self._moment(before / self._questions)):
                 return
             chain.phases["end" if chain.ended() else chain.phase(before, self._questions)] += 1
             if chain.phases["end"]:
@@ -332,10 +326,10 @@ class Loop:
         between = self._chance.choice([(0, self._starts), *[(self._starts, asked), (asked, logged)] * 2])
         return self._chance.uniform(*between)
 
-    def _finish(self, chain: Chain, base_url: str, reference: dict[str, float], before: int) -> None:
+    def _finish(self, chain: Chain, judge: OpenAIServer, reference: dict[str, float], before: int) -> None:
         if not chain.problems and not chain.ended():
-            chain.run(base_url)
-        chain.paid = num_calls(base_url) - before
+            chain.run(judge)
+        chain.paid = judge.calls - before
         if not chain.problems:
             chain.check(self._questions, reference)
 
@@ -373,10 +367,10 @@ def main() -> int:
     proxy = proxy_thread(chosen.server, faults) if chosen.server else nullcontext()
     with (
         tempfile.TemporaryDirectory(prefix="kill-loop-") as folder,
-        server_process("--latency", str(LATENCY)) as base_url,
+        OpenAIServer(slow(answer_judge(), LATENCY)) as judge,
         proxy as address,
     ):
-        chains = Loop(Path(folder), chosen, address).run(base_url)
+        chains = Loop(Path(folder), chosen, address).run(judge)
     if faults.counts:
         print(", ".join(f"{count} {name}" for name, count in faults.counts.items()))
     print(summary(chains, time.monotonic() - start))

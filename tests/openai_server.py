@@ -3,30 +3,19 @@
     with OpenAIServer(slow(answer_judge(), 0.2)) as server:
         client = AsyncOpenAI(base_url=server.base_url, api_key="any")
 
-runs it in this process. `with server_process("--latency", "0.2") as base_url` runs it in its own process; that is
-`python tests/openai_server.py --latency 0.2`. It serves POST /v1/chat/completions and GET /v1/stats,
-and refuses ill-formed requests as OpenAI does.
+serves POST /v1/chat/completions, and refuses ill-formed requests as OpenAI does.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, Self
-
-if not __package__:  # run as a script
-    sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests import openai_behaviours as ready
 from tests.openai_behaviours import Behaviour, Reply, answer_judge, failure, invalid
@@ -112,8 +101,6 @@ class OpenAIServer:
     def _reply(self, request: Request) -> Reply:
         if self.api_key and request.headers.get("authorization") != f"Bearer {self.api_key}":
             return ready.unauthorised()({}, 0)
-        if (request.method, request.path) == ("GET", "/v1/stats"):
-            return Reply(raw=json.dumps({"calls": self.calls}))
         if (request.method, request.path) != ("POST", CHAT):
             return failure(404, f"Invalid URL ({request.method} {request.path})", "invalid_request_error")
         if wrong := ill_formed(request.body):
@@ -173,33 +160,3 @@ def _parsed(body: bytes) -> Any:
         return json.loads(body) if body else None
     except ValueError:
         return None
-
-
-@contextmanager
-def server_process(*options: str) -> Iterator[str]:
-    """The base URL of a server in a process of its own, started with the options of this file as a script."""
-    command = [sys.executable, __file__, *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            base_url = process.stdout.readline().strip()
-            assert base_url, f"the server did not start: {command}"
-            yield base_url
-        finally:
-            process.terminate()
-
-
-def main() -> None:
-    """Serve until interrupted; the first line on stdout is the base URL."""
-    parser = argparse.ArgumentParser(description="An OpenAI-compatible server that judges answers.")
-    parser.add_argument("--latency", type=float, default=0.0, metavar="SECONDS")
-    behaviour = ready.slow(answer_judge(), parser.parse_args().latency)
-    signals = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    with OpenAIServer(behaviour) as server:
-        print(server.base_url, flush=True)
-        signal.sigwait(signals)
-
-
-if __name__ == "__main__":
-    main()
