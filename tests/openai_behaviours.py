@@ -11,8 +11,6 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Any, Literal
 
 from tests.openai_requests import Json, fill, format_of, text_of
@@ -33,7 +31,7 @@ class Reply:
     """The reply to one call. `tool_calls` are pairs of name and arguments (a mapping, or text that is sent unchanged).
 
     `latency` is seconds before the first byte. `error` makes the body `{"error": ...}`, `raw` is a body that is
-    sent unchanged. `wire`: `truncated` halves the body and says so in its length, `closed_amid` halves it and hangs up.
+    sent unchanged. `wire`: `closed_amid` halves the body and hangs up.
     """
 
     content: str | None = None
@@ -46,7 +44,7 @@ class Reply:
     error: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: str | None = None
-    wire: Literal["whole", "truncated", "closed_before", "closed_amid"] = "whole"
+    wire: Literal["whole", "closed_before", "closed_amid"] = "whole"
 
     def body(self, model: str, call: int) -> bytes:
         if self.raw is not None:
@@ -87,13 +85,11 @@ def invalid(message: str, code: str | None = None, param: str | None = None) -> 
     return failure(400, message, "invalid_request_error", code, param)
 
 
-def rate_limited(seconds: float = 1.0, form: Literal["seconds", "ms", "date", "none"] = "seconds") -> Reply:
-    """A 429 that says when to come again: in seconds, in milliseconds, as an HTTP date (whole seconds), or not."""
-    at = datetime.now(UTC) + timedelta(seconds=seconds)
-    date = format_datetime(at, usegmt=True)
+def rate_limited(seconds: float = 1.0, form: Literal["seconds", "ms", "none"] = "seconds") -> Reply:
+    """A 429 that says when to come again: in seconds, in milliseconds, or not."""
     headers = {"seconds": {"retry-after": f"{seconds:g}"}, "ms": {"retry-after-ms": f"{seconds * 1000:g}"}}
     limit = failure(429, "Rate limit reached for requests. Please try again.", "requests", "rate_limit_exceeded")
-    return replace(limit, headers={**headers, "date": {"retry-after": date}, "none": {}}[form])
+    return replace(limit, headers={**headers, "none": {}}[form])
 
 
 def script(*replies: Reply) -> Behaviour:
@@ -116,20 +112,14 @@ def plain_only(inner: Behaviour) -> Behaviour:
     return lambda request, call: refusal if "response_format" in request else inner(request, call)
 
 
-def refuses_parameter(inner: Behaviour, name: str, only: object = None) -> Behaviour:
-    """Rejects a parameter at all, or (`only` given) every value of it but that one."""
-
-    def behave(request: Json, call: int) -> Reply:
-        if name not in request or (only is not None and request[name] == only):
-            return inner(request, call)
-        if only is None:
-            cure = " Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
-            why = f"Unsupported parameter: '{name}' is not supported with this model.{cure}"
-            return invalid(why, "unsupported_parameter", name)
-        why = f"Unsupported value: '{name}' does not support {request[name]} with this model."
-        return invalid(f"{why} Only the default ({only}) value is supported.", "unsupported_value", name)
-
-    return behave
+def no_temperature(inner: Behaviour, only: float | None = None) -> Behaviour:
+    """Rejects a temperature at all, or (`only` given) every one but that."""
+    why = "Unsupported parameter: 'temperature' is not supported with this model."
+    refusal = invalid(why, "unsupported_parameter", "temperature")
+    if only is not None:
+        why = f"Unsupported value: 'temperature' does not support this with this model. Only the default ({only}) is."
+        refusal = invalid(why, "unsupported_value", "temperature")
+    return lambda request, call: inner(request, call) if request.get("temperature", only) == only else refusal
 
 
 def quota() -> Behaviour:

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,11 +49,8 @@ class Store:
         with self.attacker():
             run = run_eval(self.golden, target=target, judge=judge, tracking_uri=self.uri, traces="off")
         command: dict[str, Any] = {"golden": str(self.golden), "target": target, "folder": str(Path.cwd())}
-        client = mlflow.MlflowClient(self.uri)
-        with suppress(mlflow.MlflowException):  # in the form in which it stood there
-            mlflow.artifacts.download_artifacts(run_id=run.run_id, artifact_path="command.json", dst_path="before")
-            return run.run_id
-        client.log_dict(run.run_id, {**command, "settings": {"judges": [judge]}}, "command.json")
+        command["settings"] = {"judges": [judge]}
+        mlflow.MlflowClient(self.uri).log_dict(run.run_id, command, "command.json")
         return run.run_id
 
 

@@ -47,10 +47,10 @@ from tests.openai_behaviours import (
     failure,
     invalid,
     no_json_schema,
+    no_temperature,
     plain_only,
     quota,
     rate_limited,
-    refuses_parameter,
     script,
     slow,
     unauthorised,
@@ -138,7 +138,7 @@ def test_one_call_asks_for_a_strict_schema(serve: Serve) -> None:
 
 
 def test_what_an_answer_depends_on(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    serve(behaviour=refuses_parameter(script(GOOD), "temperature"))
+    serve(behaviour=no_temperature(script(GOOD)))
     _, llm = asked()
     assert llm.identity == LLM("gpt-4o-mini").identity
     assert llm.notes
@@ -241,7 +241,7 @@ def test_an_outage_at_the_start_takes_no_format_away(serve: Serve, outage: Reply
 
 @pytest.mark.parametrize("only", [None, 1])
 def test_a_refused_parameter_is_left_out_once(serve: Serve, only: int | None) -> None:
-    server = serve(behaviour=refuses_parameter(script(GOOD), "temperature", only))
+    server = serve(behaviour=no_temperature(script(GOOD), only))
     outcomes, llm = asked(3)
 
     assert len(answered(outcomes)) == 3
@@ -532,7 +532,7 @@ def test_an_answer_that_is_none_has_an_error_of_its_own(
     assert str(error).startswith(message)
     assert error.text == text
     assert server.calls == 1
-    if given.raw is None and given.wire == "whole":
+    if given.raw is None:
         assert error.usage == recorded(given.usage)
 
 
