@@ -136,7 +136,7 @@ def test_tokens_are_what_the_server_counted_in_two_ledgers(evaluation: Evaluatio
     assert {row["tokens_known"] for row in evaluation.printed["rows"]} == {"reported"}
 
 
-def test_evaluation_json_is_the_seeds_field_for_field(evaluation: Evaluation) -> None:
+def test_evaluation_json_holds_the_means_of_its_questions(evaluation: Evaluation) -> None:
     text = evaluation.artifact("evaluation.json")
     written = json.loads(text)
 
@@ -144,32 +144,17 @@ def test_evaluation_json_is_the_seeds_field_for_field(evaluation: Evaluation) ->
         return {name: value for name, value in json.loads(content).items() if name != "timestamp"}
 
     assert untimed((evaluation.folder / "results" / "evaluation.json").read_text()) == untimed(text)
-    assert list(written) == ["timestamp", "num_questions", "summary", "metadata", "results"]
-    results, summary = written["results"], written["summary"]
+    results = written["results"]
     assert written["num_questions"] == len(results) == 20
-    assert list(results[0]) == ["question", "hit_rate", "mrr", "judge_score", "num_tokens", "combined_score"]
-    means = {
-        "avg_hit_rate": "hit_rate",
-        "avg_mrr": "mrr",
-        "avg_judge_score": "judge_score",
-        "avg_combined_score": "combined_score",
-        "avg_num_tokens": "num_tokens",
-    }
+    means = {f"avg_{name}": name for name in ("hit_rate", "mrr", "judge_score", "combined_score", "num_tokens")}
     measured = {name: [result[of] for result in results if result[of] is not None] for name, of in means.items()}
     assert [len(measured[name]) for name in means] == [18, 18, 18, 18, 20]
-    assert summary == {
+    assert written["summary"] == {
         **{name: pytest.approx(fmean(values)) for name, values in measured.items()},
         "best_combined_score": max(measured["avg_combined_score"]),
         "total_tokens": tokens(evaluation.ledger.agent),
     }
-    assert list(summary)[:4] == ["avg_hit_rate", "avg_mrr", "avg_judge_score", "avg_combined_score"]
-    assert written["metadata"] == {
-        "ground_truth_file": str(GOLDEN),
-        "search_mode": "evaluation",
-        "judge_model": "gpt-4o-mini",
-        "target": AGENT,
-        "mlflow_run_id": evaluation.printed["run_id"],
-    }
+    assert (written["metadata"]["target"], written["metadata"]["judge_model"]) == (AGENT, "gpt-4o-mini")
 
 
 def test_the_key_is_nowhere(evaluation: Evaluation) -> None:
