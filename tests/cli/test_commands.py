@@ -20,6 +20,7 @@ from tests import judging
 from tests.api.test_evaluate import golden
 from tests.conftest import evaltrack, few_questions
 from tests.files import data
+from tests.in_process import called
 
 GOOD = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
 FILES = {
@@ -60,7 +61,7 @@ def test_the_result_goes_to_stdout_and_nothing_else_does(store_uri: str, folder:
 
 @pytest.mark.parametrize(("words", "code", "said"), data("cli.json")["exit_codes_of_a_run"])
 def test_exit_codes_of_a_run(store_uri: str, folder: Path, words: str, code: int, said: list[str]) -> None:
-    ended = evaltrack("run", *words.split(), cwd=folder, env={"MLFLOW_TRACKING_URI": store_uri})
+    ended = called("run", *words.split(), cwd=folder, env={"MLFLOW_TRACKING_URI": store_uri})
     assert (ended.returncode, "Recall@5" in ended.stdout) == (code, "one.answers" in words)
     assert all(each in ended.stdout + ended.stderr for each in said)
 
