@@ -31,8 +31,6 @@ from evaltrack.judges.server import (
     AccessLostError,
     Answer,
     AnswerError,
-    QuotaError,
-    ServerBusyError,
     ServerRefusesError,
     retry_after,
 )
@@ -49,11 +47,9 @@ from tests.openai_behaviours import (
     no_json_schema,
     no_temperature,
     plain_only,
-    quota,
     rate_limited,
     script,
     slow,
-    unauthorised,
 )
 from tests.openai_behaviours import Usage as ServerUsage
 from tests.openai_requests import Json, format_of
@@ -391,22 +387,10 @@ def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve, befor
     assert server.calls == len(before) + ATTEMPTS == len(before) + 8
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        BROKEN,
-        DOWN,
-        replace(GOOD, wire="closed_before"),
-        replace(GOOD, wire="closed_amid"),
-        Reply(raw='{"error": {"message": "Provider returned error", "code": 502}}'),
-        Reply(raw='{"error": {"message": "no capacity", "code": "rate_limit_exceeded"}}'),
-        Reply(raw=""),
-        replace(GOOD, finish_reason="error"),
-    ],
-)
-def test_failures_of_the_server_are_tried_again(serve: Serve, fault: Reply) -> None:
+@pytest.mark.parametrize("fault", data("llm.json")["faults_of_servers"])
+def test_failures_of_the_server_are_tried_again(serve: Serve, fault: dict[str, Any]) -> None:
     """Also those behind a good status, as gateways send them whose own server failed, at once or half-way."""
-    server = serve(fault, GOOD)
+    server = serve(Reply(**fault), GOOD)
     assert answered(ask()) == [GOOD.content]
     assert server.calls == 2
 
@@ -450,31 +434,12 @@ def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) 
     assert "hush" not in why
 
 
-FINAL: list[tuple[Behaviour, type[EvaltrackError], str]] = [
-    (quota(), QuotaError, "the quota of the key is used up (You exceeded your current quota"),
-    (
-        script(failure(400, "No.", "x", "billing_hard_limit_reached")),
-        QuotaError,
-        "the quota of the key is used up (No.",
-    ),
-    (script(failure(402, "Insufficient Balance", "unknown_error")), QuotaError, "the quota of the key is used up"),
-    (unauthorised(), ServerRefusesError, "refuses the key (status 401); check OPENAI_API_KEY"),
-    (
-        script(failure(404, "No.", "x", "y")),
-        ServerRefusesError,
-        "404: No.); check its name and OPENAI_BASE_URL",
-    ),
-    (script(rate_limited(86400)), ServerBusyError, "asks to wait 86,400 s (status 429: Rate limit reached"),
-]
+@pytest.mark.parametrize(("reply", "kind", "message"), data("llm.json")["refusals_for_good"])
+def test_what_no_retry_cures_is_raised_at_once(serve: Serve, reply: dict[str, Any], kind: str, message: str) -> None:
+    server = serve(Reply(**reply))
+    (error,) = ask()
 
-
-@pytest.mark.parametrize(("behaviour", "kind", "message"), FINAL)
-def test_what_no_retry_cures_is_raised_at_once(
-    serve: Serve, behaviour: Behaviour, kind: type[EvaltrackError], message: str
-) -> None:
-    server = serve(behaviour=behaviour)
-    error = error_of(ask(), kind)
-
+    assert type(error).__name__ == kind
     assert message in str(error)
     assert server.calls == 1
 
@@ -567,22 +532,11 @@ def test_usage_is_what_the_server_counts_or_none(serve: Serve, usage: str, expec
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [
-        *(failure(status, f"Wrong: {KEY}.", "x") for status in (400, 401, 402, 403, 404, 405, 422)),
-        failure(500, f"Wrong: {KEY}.", "x"),
-        Reply(status=500, raw=f"<html>{'.' * 290}Bearer {KEY}</html>"),
-        replace(failure(429, f"Wrong: {KEY}.", "x"), headers={"retry-after": "9999"}),
-        Reply(raw=f"Bearer {KEY}"),
-        Reply(raw="." * 180 + f"Bearer {KEY}"),
-        Reply(raw=json.dumps({"authorization": f"Bearer {KEY}"})),
-        Reply(refusal=f"I may not say {KEY}"),
-        Reply(KEY, finish_reason="length"),
-    ],
+    "reply", json.loads(json.dumps(data("llm.json")["replies_with_the_key"]).replace("{KEY}", KEY))
 )
-def test_the_key_is_in_no_error(serve: Serve, monkeypatch: pytest.MonkeyPatch, reply: Reply) -> None:
+def test_the_key_is_in_no_error(serve: Serve, monkeypatch: pytest.MonkeyPatch, reply: dict[str, Any]) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    server = serve(reply, api_key=KEY)
+    server = serve(Reply(**reply), api_key=KEY)
     (error,) = ask()
 
     assert isinstance(error, Exception)
