@@ -160,20 +160,21 @@ class _Explainer:
         self._scores, self._k = paired.telling, k
         ids = [key for listed in by_fate.values() for key in listed]
         sides = (paired.baseline, paired.candidate)
-        self._rows = [side.rows(ids[:LISTED], frozenset(ids[:WHOLE_ROWS])) for side in sides]
-        self._all_sources = AllSources.of(*self._rows)
-        moved = [key for fate in (*WORSE, *BETTER) for key in by_fate[fate] if all(key in rows for rows in self._rows)]
-        several = [[key for key in moved if rows[key].trials][:TRIED] for rows in self._rows]
+        was, now = (side.rows(ids[:LISTED], frozenset(ids[:WHOLE_ROWS])) for side in sides)
+        self._rows = {key: (was[key], now[key]) for key in ids[:LISTED]}
+        self._all_sources = AllSources.of(was, now)
+        moved = [key for fate in (*WORSE, *BETTER) for key in by_fate[fate] if key in self._rows]
+        several = [[key for key in moved if rows[key].trials][:TRIED] for rows in (was, now)]
         self._trials = [side.trials(ids) if ids else {} for side, ids in zip(sides, several, strict=True)]
         self._light: dict[Any, Any] = paired.frame[paired.frame["id"].isin(ids)].set_index("id").to_dict("index")
 
     def change(self, key: str, fate: Fate) -> Change:
         """Return the question with its cause."""
-        light, (before, after) = self._light[key], (rows.get(key) for rows in self._rows)
+        light, before, after = self._light[key], None, None
         dropped, raised = (self._moved(light, worse=worse) for worse in (True, False))
         causes = [Cause("unknown", f"its rows were not read: more than {LISTED} questions changed")]
-        if before and after:
-            before, after, causes = self._explain(before, after, fate, dropped if fate in WORSE else raised)
+        if key in self._rows:
+            before, after, causes = self._explain(*self._rows[key], fate, dropped if fate in WORSE else raised)
         return Change(
             id=key,
             question=after.question if after else "",
@@ -245,7 +246,7 @@ class _Explainer:
         was, now, causes = explained[winner]
         if len(bad) > 1:
             share = f"{votes[winner]} of {count(len(failed), 'trial')} {what}{'' if worse else ' before'}"
-            causes = [replace(causes[0], detail=f"{causes[0].detail}, in {share}"), *causes[1:]]
+            causes[0] = replace(causes[0], detail=f"{causes[0].detail}, in {share}")
         return _showing(before, was), _showing(after, now), causes
 
 

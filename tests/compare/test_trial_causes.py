@@ -74,8 +74,9 @@ def test_the_cause_is_that_of_most_trials_that_are_worse(
 
 def test_a_trial_is_shown_of_which_the_cause_is_true(store_uri: str, tmp_path: Path) -> None:
     """With the scores of all trials."""
-    (flip,) = compared(store_uri, tmp_path, "abc abc abc abc abc", "abc :no bc bcd bce").flips
+    (flip,) = compared(store_uri, tmp_path, "abc abc abc abc abc", "abc :no bc:no bcd:no bce:no").flips
     assert flip.after is not None
+    assert [each.kind for each in flip.also] == ["context_changed"]
     assert [source.chunk_id for source in flip.after.sources or ()] == ["b", "c"]
     assert flip.after.scores["recall_at_k"] == 0.2
     (fix,) = compared(store_uri, tmp_path, "ab b b :no", "ab ab ab ab").by_fate["fixed"]

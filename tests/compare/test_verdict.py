@@ -262,3 +262,4 @@ def test_a_value_that_cannot_be_used_is_refused(name: str, value: object, messag
     assert str(refused.value) == message
     made = ComparisonConfig.of(max_drop="mrr=5%", ignore={"k", "judge"})
     assert (made.max_drop, made.ignore) == (("mrr=5%",), ("judge", "k"))
+    assert ComparisonConfig.of().rules() == Gate()
