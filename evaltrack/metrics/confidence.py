@@ -150,11 +150,11 @@ def read_confidence(text: str) -> Reading:
     text = _NO_CLAIM.sub(" ", plain)
     text = _RATED.sub(r"\2 \1", text)
     numbers_found = [
-        each for each in _NUMBER.finditer(text) if not _CHANGE.search(text, max(each.start() - 40, 0), each.start())
+        each for each in _NUMBER.finditer(text) if not _CHANGE.search(text, each.start() - 40, each.start())
     ]
     claims, spent = list[float](), set[int]()
     for number in numbers_found:
-        before = _BEFORE.search(text, max(number.start() - 120, 0), number.start())
+        before = _BEFORE.search(text, number.start() - 120, number.start())
         after = _AFTER.match(text, number.end())
         start, end = (before or number).start(), (after or number).end()
         spent.update(range(start, end))

@@ -187,9 +187,8 @@ def tier_words(tier: int, hard_fails: Collection[str]) -> str:
     and the gate of a soft fail, because there is no hard fail that could not be bypassed.
     """
     entry = TIERS[tier]
-    action = entry.action[0].lower() + entry.action[1:]
     without = ", though without a hard fail: a justification can accept it" if tier == 0 and not hard_fails else ""
-    return f"{entry.label}: {action}{without}"
+    return f"{entry.label}: {entry.action.lower()}{without}"
 
 
 def _ranks(hypotheses: int, shifts: int, crux: CruxTreatment, uncertainty: UncertaintyTreatment) -> tuple[int, ...]:

@@ -70,6 +70,7 @@ ac acx fell verdict_changed | on the same answer; its sources changed too
 ac a fell verdict_changed | on the same answer; its sources changed too
 ac aC fell verdict_changed source_text_changed
 ac c fell source_lost verdict_changed
+abc bac fell verdict_changed source_demoted source_promoted
 ac ac:No. fell answer_changed
 acd aCd:No. fell context_changed source_text_changed | with different texts of the same sources
 acd axd:No. fell context_changed | different sources: `x` is new among the first 5, `c` is no longer among the first 5
@@ -213,8 +214,9 @@ def test_whole_pages_that_come_back_in_chunks_under_their_ids_were_not_edited() 
     cause = explained(asked, was, now)
     assert (cause.kind, cause.source) == ("rechunked", "a")
     assert cause.detail == "`a` (rank 1) is now in smaller chunks with the same id (rank 3)"
-    one = found("b", "c", "a", texts={**whole, "a": chunks["a"]})
-    assert explained(asked, was, one).kind == "source_text_changed"
+    rewritten = {page: f"{page} word0 word1 and then what else there is to say of {page}" for page in pages}
+    for texts in ({**whole, "a": chunks["a"]}, rewritten):
+        assert explained(asked, was, found("b", "c", "a", texts=texts)).kind == "source_text_changed"
 
 
 def test_a_chunk_that_kept_its_text_was_not_edited_though_another_of_its_page_was() -> None:

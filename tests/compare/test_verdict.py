@@ -51,26 +51,6 @@ def test_flips_that_are_allowed_or_accepted_do_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "baseline", "candidate", "expected"),
-    [
-        (TENTH, 0.5, 0.45, False),
-        (TENTH, 0.5, 0.449, True),
-        (Threshold(0.1, relative=False), 0.5, 0.4, False),
-        (Threshold(0.1, relative=False), 0.5, 0.399, True),
-        (TENTH, -0.5, -0.55, False),
-        (TENTH, -0.5, -0.551, True),
-        (Threshold(0.0, relative=True), 0.5, 0.5, False),
-    ],
-)
-def test_a_drop_exactly_at_the_threshold_is_no_regression(
-    threshold: Threshold, baseline: float, candidate: float, expected: bool
-) -> None:
-    """A relative one is a share of the size of the baseline's value, an absolute one an amount of the metric."""
-    assert threshold.exceeded(baseline, candidate, higher_is_better=True) is expected
-    assert threshold.exceeded(baseline, candidate, higher_is_better=False) is False
-
-
-@pytest.mark.parametrize(
     ("name", "baseline", "candidate", "rule", "words"),
     [
         ("mrr", 0.9, 0.8097, TENTH, "MRR fell from 0.900 to 0.810, 10.03 % (allowed: 10 %)"),

@@ -5,9 +5,18 @@ from typing import Any, get_args
 import pytest
 
 from evaltrack.compare.engine import AFFECTED
-from evaltrack.metrics.catalogue import BY_NAME, HEADLINES, SCORES, MetricTable, depending_on, metric_form, metric_table
+from evaltrack.metrics.catalogue import (
+    BY_NAME,
+    HEADLINES,
+    LATENCIES,
+    SCORES,
+    MetricTable,
+    depending_on,
+    metric_form,
+    metric_table,
+)
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.metrics.metric import Part
+from evaltrack.metrics.metric import Part, Threshold
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import (
     Dimensions,
@@ -108,6 +117,7 @@ def test_every_metric_is_said_in_full() -> None:
     assert lower == ["false_abstention", "judge_spread", "num_tokens", "flaky", "coupling_violation", "tier_0"]
     grouped = [score.metric for score in SCORES if score.by_group]
     assert grouped == ["recall_at_k", "mrr", "judge_score", "pass_rate", "reasoning_score"]
+    assert [(score.metric, score.quantile) for score in LATENCIES] == [("latency_p50", 0.5), ("latency_p95", 0.95)]
     alone = [score.name for score in SCORES if not score.compared]
     assert alone == ["tier_1", "tier_2", "tier_3", "mode_explore", "mode_converge", "mode_hybrid"]
 
@@ -122,3 +132,26 @@ def test_two_values_and_their_difference_agree_as_they_are_written(
 def test_every_hint_has_a_bound_that_a_value_can_miss_and_meet() -> None:
     bounds = {score.name: score.hint.good for score in SCORES if score.hint}
     assert {name: bound for name, bound in bounds.items() if not 0 < bound < 1} == {}
+
+
+TENTH = Threshold(0.1, relative=True)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "baseline", "candidate", "expected"),
+    [
+        (TENTH, 0.5, 0.45, False),
+        (TENTH, 0.5, 0.449, True),
+        (Threshold(0.1, relative=False), 0.5, 0.4, False),
+        (Threshold(0.1, relative=False), 0.5, 0.399, True),
+        (TENTH, -0.5, -0.55, False),
+        (TENTH, -0.5, -0.551, True),
+        (Threshold(0.0, relative=True), 0.5, 0.5, False),
+    ],
+)
+def test_a_drop_exactly_at_the_threshold_is_no_regression(
+    threshold: Threshold, baseline: float, candidate: float, expected: bool
+) -> None:
+    """A relative one is a share of the size of the baseline's value, an absolute one an amount of the metric."""
+    assert threshold.exceeded(baseline, candidate, higher_is_better=True) is expected
+    assert threshold.exceeded(baseline, candidate, higher_is_better=False) is False

@@ -121,6 +121,8 @@ def test_tiers(tier: int, label: str, scores: range, action: str) -> None:
     assert TIERS[tier] == rubric.Tier(tier, label, scores[0], scores[-1], action)
     assert {rubric.tier_of(score) for score in scores} == {tier}
     assert {score >= rubric.PASS_SCORE for score in scores} == {tier == 3}
+    assert rubric.tier_words(tier, ["HF1"]) == f"{label}: {action.lower()}"
+    assert ("without a hard fail" in rubric.tier_words(tier, ())) == (tier == 0)
 
 
 @pytest.mark.parametrize(

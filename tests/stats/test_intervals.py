@@ -234,6 +234,22 @@ def test_the_method_follows_from_the_pairs() -> None:
     assert interval(times(2100)).method == "bca-grouped"
 
 
+@pytest.mark.parametrize(
+    ("n", "changes", "method"), [(100, 30, "bca"), (99, 30, "adjusted-t"), (100, 29, "adjusted-t")]
+)
+def test_a_hundred_pairs_and_thirty_changes_are_resampled(n: int, changes: int, method: str) -> None:
+    assert interval(flips(n, changes - 5, 5), resamples=20).method == method
+
+
+def test_groups_of_close_differences_tell_as_much_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = times(200, 30.0)
+    alone = interval(pairs, resamples=2000)
+    monkeypatch.setattr(bootstrap, "MAX_DISTINCT", 50)
+    grouped = interval(pairs, resamples=2000)
+    assert (alone.method, grouped.method) == ("bca", "bca-grouped")
+    assert (grouped.low, grouped.high) == pytest.approx((alone.low, alone.high), abs=monte_carlo(pairs))
+
+
 def test_an_interval_stays_within_what_can_be() -> None:
     found = interval(([1.0] * 5, [0.0] * 5), span=1)
     assert found.low == -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, product
+from math import erfc, sqrt
 
 import numpy as np
 import pytest
@@ -73,6 +74,13 @@ def test_many_distinct_differences_agree_with_the_t_test(n: int) -> None:
     found = sign_flip(np.zeros(n), differences)
     assert found.changed == n
     assert found.p == pytest.approx(ttest_1samp(differences, 0).pvalue, abs=0.006)
+
+
+@pytest.mark.parametrize(("n", "is_normal"), [(1999, False), (2000, True)])
+def test_the_sum_of_two_thousand_changes_is_taken_as_normal(n: int, is_normal: bool) -> None:
+    differences = np.resize(np.linspace(0.05, 1, 20), n) * np.where(np.arange(n) % 21 < 10, -1, 1)
+    normal = erfc(differences.sum() / sqrt(2 * (differences**2).sum()))
+    assert (sign_flip(np.zeros(n), differences).p == pytest.approx(normal, rel=1e-9)) is is_normal
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
