@@ -16,10 +16,10 @@ from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.recorded import findings, folded, read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Record, Response, Verdict
-from evaltrack.targets.child import Service
+from evaltrack.targets.child import Call, Service
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import user_call
-from evaltrack.targets.worker_pool import Order, Pool, ResponseCall
+from evaltrack.targets.worker_pool import Order, Pool
 
 
 def takes_response(function: Callable[..., Any]) -> bool:
@@ -34,13 +34,8 @@ def takes_response(function: Callable[..., Any]) -> bool:
 
 
 def response_service(judge: Callable[[Question, Response], Awaitable[Record]], **facts: Any) -> Service:
-    """Return the service of a child process for a judge or a score: from a `ResponseCall` to its result, as JSON."""
-
-    async def answer(payload: bytes) -> bytes:
-        call = ResponseCall.model_validate_json(payload)
-        return (await judge(call.question, call.response)).model_dump_json(exclude_defaults=True).encode()
-
-    return Service(answer, lambda: facts)
+    """Return the service of a child process for a judge or a score."""
+    return Service(lambda call: judge(call.question, call.response), lambda: facts)
 
 
 class FunctionJudge(Judge):
@@ -96,7 +91,7 @@ class ProcessJudge(Pool, Judge):
             ProcessEndedError: its process ended.
             ValueError: the process sent no verdict.
         """
-        verdict = await self.call(ResponseCall.model_construct(question=question, response=response))
+        verdict = await self.call(Call.model_construct(question=question, response=response))
         return Verdict.model_validate_json(verdict).model_copy(update={"judge": self.name})
 
 

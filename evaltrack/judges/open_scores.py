@@ -47,10 +47,10 @@ from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import MOST_SCORES
-from evaltrack.targets.child import Service
+from evaltrack.targets.child import Call, Service
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import aside
-from evaltrack.targets.worker_pool import Order, Pool, ResponseCall
+from evaltrack.targets.worker_pool import Order, Pool
 from evaltrack.tracking.genai import LIBRARIES, GenaiJudge, LibraryMetric, open_builtin_scorer
 from evaltrack.tracking.rows import columns_with
 
@@ -176,7 +176,7 @@ class ProcessScorer(Pool, Scorer):
             RaisedElsewhereError: a user's function raised.
             ProcessEndedError: its process ended.
         """
-        call = ResponseCall.model_construct(question=question, response=response)
+        call = Call.model_construct(question=question, response=response)
         if not self.measures_raw:
             return OwnValues.model_validate_json(await self.call(call))
         async with self._turn:  # an answer that blocks the process must not use up another's time

@@ -21,9 +21,9 @@ from typing import Any, BinaryIO, Literal, Self
 from weakref import WeakValueDictionary
 
 from evaltrack.errors import EvaltrackError
-from evaltrack.records import Usage
+from evaltrack.records import Question, Response, Usage
 from evaltrack.records.base import Record
-from evaltrack.records.response import TracePlace
+from evaltrack.records.response import TraceHome, TracePlace
 from evaltrack.system.processes import end_own_group, limit_own_memory
 from evaltrack.targets.failures import READ_LIMIT, InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.threads import loop_in_thread
@@ -45,14 +45,23 @@ MOST_BYTES = 128 << 20
 """Maximum bytes of a result: the longest response fits even if every character is escaped."""
 
 
+class Call(Record):
+    """A call of a target with `k`, whose traces belong to the run `home`, or of a judge or a score with a response."""
+
+    question: Question
+    response: Response = Response()
+    k: int = 0
+    home: TraceHome | None = None
+
+
 @dataclass(frozen=True)
 class Service:
-    """The service of a process for its parent: `answer` turns the JSON of a call into the JSON of its result.
+    """The service of a process for its parent.
 
     `facts` are sent to the parent at the start and at the end. `finish` is awaited at the end.
     """
 
-    answer: Callable[[bytes], Awaitable[bytes]]
+    answer: Callable[[Call], Awaitable[Record]]
     facts: Callable[[], Mapping[str, Any]] = dict
     finish: Callable[[], Awaitable[None]] | None = None
 
@@ -141,7 +150,8 @@ class _Server:
 
     async def _serve(self, service: Service, number: bytes, payload: bytes) -> None:
         try:
-            word, content = RESULT, await service.answer(payload)
+            result = await service.answer(Call.model_validate_json(payload))
+            word, content = RESULT, result.model_dump_json(exclude_defaults=True).encode()
             if len(content) > MOST_BYTES:
                 raise InvalidResponseError(f"is {len(content):,} bytes long; return at most {MOST_BYTES:,}")
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a call that fails ends nothing but itself

@@ -34,10 +34,9 @@ from pydantic import ByteSize, Field
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Question, Response, Target
-from evaltrack.records.base import Record
 from evaltrack.records.response import TraceHome
 from evaltrack.targets import TargetSettings, read_settings
-from evaltrack.targets.child import Service
+from evaltrack.targets.child import Call, Service
 from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.worker_pool import MAX_WORKERS, Order, Pool
@@ -83,14 +82,6 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     return ProcessTarget(order, f"python target `{place}`", given.workers)
 
 
-class Call(Record):
-    """A call of the function in a process."""
-
-    question: Question
-    k: int
-    home: TraceHome | None = None
-
-
 class ProcessTarget(Pool, Target):
     """A function in separate processes."""
 
@@ -129,7 +120,7 @@ class ProcessTarget(Pool, Target):
 
 
 def answering(place: str) -> Service:
-    """Return the service of a child process for the function `place`: JSON of a `Call` to JSON of a `Response`.
+    """Return the service of a child process for the function `place`.
 
     Raises:
         UsageError: it cannot be imported, or takes other arguments than a question, k and messages.
@@ -140,13 +131,11 @@ def answering(place: str) -> Service:
 def function_service(target: FunctionTarget) -> Service:
     """Return the service of a child process for a function in it."""
 
-    async def answer(payload: bytes) -> bytes:
-        call = Call.model_validate_json(payload)
+    async def answer(call: Call) -> Response:
         if call.home:
             write_to_experiment_of(call.home)
             target.trace_into(call.home)
-        response = await target(call.question, call.k)
-        return response.model_dump_json(exclude_defaults=True).encode()
+        return await target(call.question, call.k)
 
     def facts() -> dict[str, Any]:
         return {"takes_history": target.takes_history, "files": target.files}

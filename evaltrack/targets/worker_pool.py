@@ -23,11 +23,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 from evaltrack.errors import Guide, UsageError
-from evaltrack.records import Question, Response
-from evaltrack.records.base import Record
 from evaltrack.records.roles import Closable
 from evaltrack.system.processes import kill_group, own_group
-from evaltrack.targets.child import FAILED, GOODBYE, MOST_BYTES, READY, REFUSED, CallError
+from evaltrack.targets.child import FAILED, GOODBYE, MOST_BYTES, READY, REFUSED, Call, CallError
 from evaltrack.targets.failures import InvalidResponseError, RaisedElsewhereError, ending
 
 T = TypeVar("T")
@@ -76,13 +74,6 @@ class Order:
     opener: str
     memory: int | None = None
     store: str | None = None
-
-
-class ResponseCall(Record):
-    """The input of a judge's or a score's process."""
-
-    question: Question
-    response: Response
 
 
 class ProcessEndedError(RuntimeError):
@@ -308,7 +299,7 @@ class Pool(Closable):
         how = ", ".join(f"{ending} ({count:,}x)" for ending, count in self._endings.most_common(3))
         return [f"the process of {self._what} ended {times:,} time{'' if times == 1 else 's'}: {how}"]
 
-    async def call(self, call: Record) -> bytes:
+    async def call(self, call: Call) -> bytes:
         """Return the function's result for a call as JSON; raises as `Process.call` does."""
         payload = call.model_dump_json(exclude_defaults=True).encode()
         return await self._in_loop(self._call(payload, is_alone=self._is_alone))
