@@ -5,17 +5,12 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
 from evaltrack.cli.options import output_option
 from evaltrack.cli.output import print_json
 from evaltrack.records.base import count
-
-if TYPE_CHECKING:
-    from evaltrack.judges.cache import CacheSize
-
 
 JUDGE_HELP = "The run's judge; needed for a run of another machine."
 
@@ -126,20 +121,13 @@ def cache() -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def clear(yes: bool) -> None:
     """Remove all cached verdicts; the next run asks the judge again."""
-    from evaltrack.judges.cache import clear_cache, measure_cache
+    from evaltrack.judges.cache import FILE, cache_bytes, clear_cache
     from evaltrack.system.files import cache_folder
 
     folder = cache_folder()
     if sys.stdin.isatty() and not yes:
-        size = measure_cache(folder)
-        click.confirm(f"{size.path}: remove {_amount(size)}?", abort=True)
-    removed = clear_cache(folder)
-    click.echo(f"{removed.path}: {_amount(removed)} removed")
-
-
-def _amount(size: CacheSize) -> str:
-    verdicts = "an unknown number of verdicts" if size.verdicts is None else count(size.verdicts, "verdict")
-    return f"{verdicts} ({count(size.bytes, 'byte')})"
+        click.confirm(f"{folder / FILE}: remove {count(cache_bytes(folder), 'byte')}?", abort=True)
+    click.echo(f"{folder / FILE}: {count(clear_cache(folder), 'byte')} removed")
 
 
 @click.command()

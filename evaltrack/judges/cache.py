@@ -12,7 +12,6 @@ import secrets
 import sqlite3
 import threading
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -123,42 +122,29 @@ class VerdictCache:
         return hmac.compare_digest(self._signature(key, text).encode(), signature.encode())
 
 
-@dataclass(frozen=True)
-class CacheSize:
-    """The size of a cache. `verdicts` is None if it is unknown; `problem` is the reason why the cache is not used."""
-
-    path: Path
-    bytes: int
-    verdicts: int | None
-    problem: str | None = None
-
-
-def measure_cache(folder: Path) -> CacheSize:
-    """Return the size of the cache in a folder."""
-    path, size = folder / FILE, 0
-    for each in sqlite_files(path):
+def cache_bytes(folder: Path) -> int:
+    """Return the size of the cache in a folder, in bytes."""
+    size = 0
+    for each in sqlite_files(folder / FILE):
         with suppress(OSError):
             size += each.lstat().st_size
-    try:
-        check_owner(folder, *sqlite_files(path))
-        return CacheSize(path, size, _count(path))
-    except (NotPrivateError, OSError, sqlite3.Error) as error:
-        return CacheSize(path, size, None, str(error))
+    return size
 
 
-def clear_cache(folder: Path) -> CacheSize:
-    """Remove the cache in a folder, even a damaged one, and return the size that it had.
+def clear_cache(folder: Path) -> int:
+    """Remove the cache in a folder, even a damaged one, and return the bytes that it had.
 
     Raises:
         UsageError: it belongs to another user, or another process has it open.
     """
-    size = measure_cache(folder)
+    path, size = folder / FILE, cache_bytes(folder)
     try:
-        _check_removable(size)
-        for each in sqlite_files(size.path):
+        check_owner(*sqlite_files(path))
+        _check_unused(path)
+        for each in sqlite_files(path):
             each.unlink(missing_ok=True)
     except OSError as error:
-        raise UsageError(f"{size.path}: cannot be removed: {error.strerror}") from None
+        raise UsageError(f"{path}: cannot be removed: {error.strerror}") from None
     return size
 
 
@@ -190,25 +176,17 @@ def _write_secret(path: Path) -> None:
         file.write(secrets.token_bytes(SECRET_BYTES))
 
 
-def _count(path: Path) -> int:
+def _check_unused(path: Path) -> None:
+    """Raise if another process uses the file. SQLite would keep writing to the deleted file."""
     if not path.exists():
-        return 0
-    with closing(sqlite3.connect(path)) as database:
-        return int(database.execute("select count(*) from verdicts").fetchone()[0])
-
-
-def _check_removable(size: CacheSize) -> None:
-    """Raise if a file belongs to another user or is in use. SQLite would keep writing to the deleted file."""
-    check_owner(*sqlite_files(size.path))
-    if size.problem or not size.path.exists():
         return
     try:
-        with closing(sqlite3.connect(size.path, timeout=0, isolation_level=None)) as database:
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as database:
             database.execute("pragma locking_mode=exclusive")
             database.execute("begin exclusive")
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            raise UsageError(f"{size.path}: another process is using it; wait for it to end") from None
+            raise UsageError(f"{path}: another process is using it; wait for it to end") from None
 
 
 def _check_kind(database: sqlite3.Connection) -> None:
