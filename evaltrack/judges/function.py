@@ -7,7 +7,7 @@ named function runs in a separate process, like a target function (see `evaltrac
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.recorded import findings, folded, read_verdict
 from evaltrack.metrics.measure import lacking
-from evaltrack.records import Judge, Question, Record, Response, Verdict
+from evaltrack.records import Judge, Question, Response, Verdict
 from evaltrack.targets.child import Call, Service
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import user_call
@@ -31,11 +31,6 @@ def takes_response(function: Callable[..., Any]) -> bool:
     except ValueError:  # some builtins have no signature
         return True
     return True
-
-
-def response_service(judge: Callable[[Question, Response], Awaitable[Record]], **facts: Any) -> Service:
-    """Return the service of a child process for a judge or a score."""
-    return Service(lambda call: judge(call.question, call.response), lambda: facts)
 
 
 class FunctionJudge(Judge):
@@ -101,4 +96,5 @@ def answering(name: str) -> Service:
     Raises:
         UsageError: it cannot be imported, or does not take a question and a response.
     """
-    return response_service(FunctionJudge(name))
+    judge = FunctionJudge(name)
+    return Service(lambda call: judge(call.question, call.response))

@@ -37,7 +37,6 @@ from typing import Any, Self
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges import FAITHFULNESS, Functions, asks_judge, split_name
 from evaltrack.judges.builtin_scores import TOO_LONG, bounded_text, open_builtin
-from evaltrack.judges.function import response_service
 from evaltrack.judges.own_scores import FunctionScorer, measured_values, own_score
 from evaltrack.metrics.aggregate import Ledger, Summary
 from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
@@ -196,7 +195,8 @@ def answering(spec: str) -> Service:
         UsageError: it cannot be opened.
     """
     scorer = open_scorer(spec, own_loop=False)
-    return response_service(scorer, scores=[score.model_dump() for score in scorer.declared])
+    facts = {"scores": [score.model_dump() for score in scorer.declared]}
+    return Service(lambda call: scorer(call.question, call.response), lambda: facts)
 
 
 MOST_SOURCE_TEXT, MOST_ANSWER = 100_000, 12_000

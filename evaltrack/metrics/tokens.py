@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.util import find_spec, module_from_spec
-from typing import TYPE_CHECKING, Any
+from runpy import run_module
+from typing import TYPE_CHECKING
 
 from evaltrack.errors import InconclusiveError
 from evaltrack.records import Usage
@@ -137,15 +138,11 @@ def _load(name: str) -> Encoding:
     """Return the encoding from a private copy of tiktoken's recipes that gets our vocabulary, not a download."""
     import tiktoken
 
-    spec = find_spec("tiktoken_ext.openai_public")
-    assert spec is not None
-    assert spec.loader is not None
-    recipes: Any = module_from_spec(spec)
-    spec.loader.exec_module(recipes)
+    recipes = run_module("tiktoken_ext.openai_public")
     lines = (line.split() for line in _vocabulary(name).splitlines())
     ranks = {b64decode(token): int(rank) for token, rank in lines}
-    recipes.load_tiktoken_bpe = lambda *_, **__: ranks
-    return tiktoken.Encoding(**getattr(recipes, name)())
+    recipes["load_tiktoken_bpe"] = lambda *_, **__: ranks
+    return tiktoken.Encoding(**recipes[name]())
 
 
 def _vocabulary(name: str) -> bytes:

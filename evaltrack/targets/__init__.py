@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -93,8 +93,7 @@ def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri:
         options = dict(parse_qsl(query, keep_blank_values=True)) | options
     if kind in OF_STORE and store_uri:
         options.setdefault("store", store_uri)
-    module, _, function = KINDS[kind].partition(":")
-    opener: Callable[[str, dict[str, str]], Target] = getattr(import_module(module), function)
+    opener: Callable[[str, dict[str, str]], Target] = resolve_name(KINDS[kind])
     return opener(place, options)
 
 

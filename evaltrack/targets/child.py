@@ -15,7 +15,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from importlib import import_module
+from pkgutil import resolve_name
 from traceback import clear_frames
 from typing import Any, BinaryIO, Literal, Self
 from weakref import WeakValueDictionary
@@ -113,8 +113,7 @@ def _open(opener: str, place: str, memory: int | None, store: str | None) -> Ser
     expect_many_spans()
     if store:
         os.environ["MLFLOW_TRACKING_URI"] = store
-    module, _, name = opener.partition(":")
-    service: Service = getattr(import_module(module), name)(place)
+    service: Service = resolve_name(opener)(place)
     return service
 
 

@@ -6,8 +6,8 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from unicodedata import normalize
 
 from evaltrack.errors import Guide, UsageError, listed, printable
@@ -127,8 +127,7 @@ def _page(path: Path, folder: Path) -> Page:
     except UnicodeEncodeError:
         raise PageError("its path is not UTF-8; rename it") from None
     text = _text(content, path.suffix).replace("\r\n", "\n").replace("\r", "\n")
-    module, _, function = READERS[path.suffix].partition(":")
-    read: Callable[[str, str], Page] = getattr(import_module(f"{__package__}.{module}"), function)
+    read: Callable[[str, str], Page] = resolve_name(f"{__package__}.{READERS[path.suffix]}")
     return read(text, path.stem)
 
 
