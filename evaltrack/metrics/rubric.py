@@ -7,7 +7,6 @@ hard fail HF5.
 
 from __future__ import annotations
 
-import difflib
 import math
 import operator
 import re
@@ -20,6 +19,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from evaltrack.errors import UsageError
 from evaltrack.records import CruxTreatment, Dimensions, Mode, Observed, Reasoned, UncertaintyTreatment
+from evaltrack.records.finding_words import unknown_field
 
 RUBRIC_VERSION = 2
 """Incremented whenever a definition here changes. Runs are compared only within one version."""
@@ -32,7 +32,7 @@ Acceptance: TypeAlias = Literal["refused", "justification", "acknowledgement", "
 
 @dataclass(frozen=True)
 class RubricWeights:
-    """The weight of each dimension in the score, from 0 to 1. The weights sum to 1; call `check` to validate."""
+    """The weight of each dimension in the score, from 0 to 1. The weights sum to 1, which `parse` checks."""
 
     h_count: float = 0.20
     oscillation: float = 0.20
@@ -46,40 +46,30 @@ class RubricWeights:
     def __str__(self) -> str:
         return ",".join(f"{name}={weight:.15g}" for name, weight in asdict(self).items())
 
-    def check(self) -> None:
-        """Validate the weights.
-
-        Raises:
-            UsageError: one is not from 0 to 1, or their sum is off 1 by more than 1e-9.
-        """
-        for name, weight in asdict(self).items():
-            if not 0 <= weight <= 1:
-                raise UsageError(f"rubric weights: {name} is {weight:.15g}; write a number from 0 to 1")
-        total = sum(map(_exact, asdict(self).values()), Fraction())
-        if abs(total - 1) > Fraction(1, 10**9):
-            raise UsageError(f"rubric weights: the sum is {float(total):.15g}, not 1; change others too: {self}")
-
     @classmethod
     def parse(cls, text: str) -> RubricWeights:
         """Read weights from `text`, such as ``h_count=0.3,oscillation=0.1``. Other dimensions keep their default.
 
         Raises:
-            UsageError: a dimension is unknown or repeated, a weight is no number, or `check` refuses the weights.
+            UsageError: a dimension is unknown or repeated, a weight is no number from 0 to 1, or the sum is off 1 by
+                more than 1e-9.
         """
         values: dict[str, float] = {}
         for part in filter(None, map(str.strip, text.split(","))):
             name, _, number = map(str.strip, part.partition("="))
             if name not in DIMENSION_WEIGHTS:
-                near = difflib.get_close_matches(name.lower().replace("-", "_"), DIMENSION_WEIGHTS, n=1, cutoff=0.5)
-                hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(DIMENSION_WEIGHTS)}"
-                raise UsageError(f"rubric weights: no dimension `{name}`; {hint}")
+                raise UsageError(f"rubric weights: {unknown_field(name, DIMENSIONS)}")
             if name in values:
                 raise UsageError(f"rubric weights: {name} is given twice; write it once")
             if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", number, re.IGNORECASE | re.ASCII) is None:
                 raise UsageError(f"rubric weights: `{part}`: `{number}` is not a number; write e.g. {name}=0.2")
             values[name] = float(number)
+            if not 0 <= values[name] <= 1:
+                raise UsageError(f"rubric weights: {name} is {values[name]:.15g}; write a number from 0 to 1")
         weights = cls(**values)
-        weights.check()
+        total = sum(map(_exact, asdict(weights).values()), Fraction())
+        if abs(total - 1) > Fraction(1, 10**9):
+            raise UsageError(f"rubric weights: the sum is {float(total):.15g}, not 1; change others too: {weights}")
         return weights
 
 

@@ -22,11 +22,11 @@ go to stderr.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
@@ -158,9 +158,7 @@ def import_function(place: str, what: str = "python target", guide: Guide = Guid
     if caller and caller not in sys.path:
         sys.path.append(caller)
     try:
-        value: Any = importlib.import_module(module_name)
-        for part in name.split("."):
-            value = getattr(value, part)
+        value: Any = resolve_name(place)
     except (Exception, SystemExit) as error:
         problem = _import_problem(error, module_name, name)
         raise UsageError(f"{what} `{place}`: {problem}", guide=guide) from error
