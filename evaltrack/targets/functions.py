@@ -169,20 +169,16 @@ def call_shape(function: Callable[..., Any]) -> CallShape:
     parameters = signature.parameters
     if MESSAGES in parameters:
         names = tuple(each for each in parameters if each in ARGUMENTS)
-        try:
-            signature.bind(**dict.fromkeys(names))
-        except TypeError as error:
-            cure = "besides `messages`, a function may take `question` and `k` by name; give other parameters a default"
-            raise UsageError(f"python target `{_name(function)}`: {error}; {cure}") from None
+        names = names if _binds(signature, **dict.fromkeys(names)) else ()
         question = parameters.get("question")
     else:
-        names = next((each for each in (("question", "k"), ("question",)) if _binds(signature, len(each))), ())
+        names = next((each for each in (("question", "k"), ("question",)) if _binds(signature, *each)), ())
         question = next(iter(parameters.values()), None)
     if not names:
         short = getattr(function, "__name__", "ask")
         cure = f"write def {short if short.isidentifier() else 'ask'}(question, k)"
-        why = f"python target `{_name(function)}`: must take (question, k), (question) or (messages); {cure}"
-        raise UsageError(why, guide=Guide.FUNCTION)
+        takes = "must take (question, k), (question) or (messages), and other parameters need a default"
+        raise UsageError(f"python target `{_name(function)}`: {takes}; {cure}", guide=Guide.FUNCTION)
     return CallShape(names, question is not None and _is_question(question.annotation))
 
 
@@ -190,9 +186,9 @@ def _name(function: Callable[..., Any]) -> str:
     return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
 
 
-def _binds(signature: inspect.Signature, count: int) -> bool:
+def _binds(signature: inspect.Signature, *values: object, **named: object) -> bool:
     try:
-        signature.bind(*range(count))
+        signature.bind(*values, **named)
     except TypeError:
         return False
     return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-import re
 import subprocess
 import sys
 import threading
@@ -139,23 +138,19 @@ def test_call(function: Callable[..., Any], expected: str) -> None:
     assert answer(function) == expected
 
 
-TAKES = "must take (question, k), (question) or (messages); write def ask(question, k)"
-BESIDES = "besides `messages`, a function may take `question` and `k` by name; give"
-
-
 @pytest.mark.parametrize(
-    ("function", "why"),
+    "function",
     [
-        *((lambda: "nothing", TAKES), (lambda a, b, c: "three", TAKES)),
-        *((lambda *, question: "by name", TAKES), (lambda question, *, k: "by name", TAKES)),
-        *((lambda messages, top_k: "", BESIDES), (lambda messages, /: "", BESIDES)),
-        (lambda messages, k, more, /: "", BESIDES),
+        *(lambda: "nothing", lambda a, b, c: "three", lambda *, question: "by name", lambda question, *, k: "by name"),
+        *(lambda messages, top_k: "", lambda messages, /: "", lambda messages, k, more, /: ""),
     ],
 )
-def test_other_arguments_are_refused(function: Callable[..., Any], why: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(why)) as caught:
+def test_other_arguments_are_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(UsageError) as caught:
         FunctionTarget(function)
-    assert str(caught.value).startswith(f"python target `{function.__module__}:{function.__qualname__}`: ")
+    takes = "must take (question, k), (question) or (messages), and other parameters need a default"
+    name = f"{function.__module__}:{function.__qualname__}"
+    assert str(caught.value) == f"python target `{name}`: {takes}; write def ask(question, k)"
 
 
 @pytest.mark.parametrize("code", data("targets.json")["whole_question"])
