@@ -37,8 +37,7 @@ def checked_question(value: dict[str, object]) -> Question | list[str]:
     try:
         question = Question.model_validate(value)
     except ValidationError as error:
-        details = error.errors(include_url=False)
-        return [_explain(detail) for detail in details]
+        return [_explain(detail) for detail in error.errors(include_url=False)]
     free = {"metadata": question.metadata, "expected_arguments": list(question.expected_arguments)}
     deep = [name for name, value in free.items() if too_deep(value)]
     return [f"`{name}` is nested deeper than {MAX_DEPTH}; make it flatter" for name in deep] or question

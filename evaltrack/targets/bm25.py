@@ -67,11 +67,7 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain
         UsageError: the corpus cannot be read, or a setting is wrong.
     """
     given = read_settings("bm25", Bm25Settings, settings)
-    try:
-        chunker = parse_chunker(given.chunk)
-        read = partial(read_corpus, chunker=chunker, suffixes=parse_suffixes(given.files))
-    except UsageError as error:
-        raise UsageError(f"bm25 target: {error.message}") from None
+    read = partial(read_corpus, chunker=parse_chunker(given.chunk), suffixes=parse_suffixes(given.files))
     links, by = _base(Path(place), given.links), given.by
     folders = domain_folders(Path(place)) if by else {"": Path(place)}
     if not folders:
