@@ -145,7 +145,8 @@ def run_sets(
         runs = SeveralRuns(store, parent, paths, say)
 
         def made() -> SetResults:
-            return SetResults(parent.run_id, parent.experiment_id, tuple(runs.results), runs.link, store.serve_command)
+            place = {"link": runs.link, "serve_command": store.serve_command}
+            return SetResults(parent.run_id, parent.experiment_id, tuple(runs.results), **place)
 
         with runs.ended(lambda: sets_note(made())):
             for plan in chain([first], plans):

@@ -197,18 +197,7 @@ def print_json_text(text: str) -> None:
     click.echo(text, nl=False)
 
 
-NAMES = (
-    "baseline_run",
-    "corpus",
-    "draft",
-    "encoding",
-    "force",
-    "id_prefix",
-    "port",
-    "resume",
-    "retry_errors",
-    "why",
-)
+NAMES = ("baseline_run", "corpus", "draft", "encoding", "force", "id_prefix", "port", "resume", "retry_errors", "why")
 OTHERS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "baseline_file": "--baseline",
     "fields": "--map",

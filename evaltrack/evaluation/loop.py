@@ -224,23 +224,22 @@ def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
     measured, it is the first failure.
     """
     by_trial = sorted(trials, key=lambda row: row.trial or 0)
-    tally = _tally(by_trial, num_trials or len(by_trial))
+    measured = [row.passed for row in by_trial if row.passed is not None]
+    tally = Tally(trials=num_trials or len(by_trial), measured=len(measured), passed=sum(measured))
     outcome = tally.majority
     alike = [row for row in by_trial if row.passed is outcome] or by_trial
     example = next((row for row in alike if row.response is not None), alike[0])
     means = {} if example.response is None else _means(by_trial)
     own = {} if outcome is None else {"pass": tally.passed / tally.measured} | _of_trials(tally)
-    unmeasured = dict(example.unmeasured)
-    for name in OF_TRIALS:
-        if name not in own:
-            unmeasured[name] = f"{tally.measured} of {tally.trials} trials were measured"
+    scores, too_few = means | own, f"{tally.measured} of {tally.trials} trials were measured"
+    unmeasured = dict(example.unmeasured) | dict.fromkeys(OF_TRIALS, too_few)
     return example.model_copy(
         update={
             "trial": None,
             "tally": tally,
             "passed": outcome,
-            "scores": means | own,
-            "unmeasured": {name: why for name, why in unmeasured.items() if name not in means | own},
+            "scores": scores,
+            "unmeasured": {name: why for name, why in unmeasured.items() if name not in scores},
             "tokens": _tokens(by_trial),
             "seconds": sum(row.seconds for row in by_trial) / len(by_trial),
             "started_at": min(row.started_at for row in by_trial),
@@ -253,11 +252,6 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
     names = dict.fromkeys(name for row in rows for name in row.scores)
     values = {name: [row.scores[name] for row in rows if name in row.scores] for name in names}
     return {name: float(sum(map(Fraction, each)) / len(each)) for name, each in values.items() if name != "pass"}
-
-
-def _tally(trials: Sequence[Row], num_trials: int) -> Tally:
-    measured = [row.passed for row in trials if row.passed is not None]
-    return Tally(trials=num_trials, measured=len(measured), passed=sum(measured))
 
 
 def _of_trials(tally: Tally) -> dict[str, float]:

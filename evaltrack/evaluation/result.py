@@ -123,10 +123,15 @@ class RunResult:
         return self.screen(self) if self.screen else None
 
 
+@dataclass(frozen=True)
 class ChildResults:
-    """Several `results` with a common status."""
+    """The results of several runs. `run_id` is their parent run in MLflow."""
 
+    run_id: str
+    experiment_id: str
     results: tuple[RunResult, ...]
+    link: str | None = field(default=None, kw_only=True)
+    serve_command: str | None = field(default=None, kw_only=True)
 
     @property
     def status(self) -> Literal["FINISHED", "FAILED"]:
@@ -141,13 +146,7 @@ class ChildResults:
 
 @dataclass(frozen=True)
 class SetResults(ChildResults):
-    """One result per golden set, in the order of their names in the call; `run_id` is their parent run in MLflow."""
-
-    run_id: str
-    experiment_id: str
-    results: tuple[RunResult, ...]
-    link: str | None = None
-    serve_command: str | None = None
+    """One result per golden set, in the order of their names in the call."""
 
     def _repr_html_(self) -> str:
         return "".join(filter(None, (result._repr_html_() for result in self.results)))
@@ -155,17 +154,12 @@ class SetResults(ChildResults):
 
 @dataclass(frozen=True)
 class SweepResult(ChildResults):
-    """One result per configuration and seed, in the order of the sweep; `run_id` is their parent run in MLflow.
+    """One result per configuration and seed, in the order of the sweep.
 
     `reused` of them were finished before the sweep was resumed.
     """
 
-    run_id: str
-    experiment_id: str
     name: str
     golden: str
     leaderboard: Leaderboard
-    results: tuple[RunResult, ...]
     reused: int = 0
-    link: str | None = None
-    serve_command: str | None = None

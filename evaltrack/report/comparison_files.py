@@ -7,7 +7,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from evaltrack.compare.change import Change
-from evaltrack.compare.comparison import Comparison, SetComparisons
+from evaltrack.compare.comparison import ComparedSet, Comparison, SetComparisons
 from evaltrack.errors import UsageError
 from evaltrack.records.base import count
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
@@ -35,11 +35,8 @@ def comparison_junit(comparison: Comparison) -> str:
     The name of a case is the question's id and text, and its class is the domain, so that a test history follows a
     question from run to run. Characters of foreign text that are not printable, or that XML forbids, become spaces.
     """
-    golden = clip(comparison.candidate.signature.golden, 80)
-    root = ET.Element("testsuites", name=f"evaltrack {golden}")
-    _suite(root, "gate", _rules(comparison))
-    _suite(root, golden, _questions(comparison))
-    return _finished(root)
+    golden = comparison.candidate.signature.golden
+    return sets_junit(SetComparisons([ComparedSet(golden, comparison)]))
 
 
 def sets_junit(made: SetComparisons) -> str:
@@ -52,10 +49,6 @@ def sets_junit(made: SetComparisons) -> str:
         else:
             _suite(root, f"gate of {golden}", _rules(each.comparison))
             _suite(root, golden, _questions(each.comparison))
-    return _finished(root)
-
-
-def _finished(root: ET.Element) -> str:
     totals = [suite.attrib for suite in root]
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(total[name]) for total in totals)))

@@ -75,7 +75,8 @@ CAUSE = 800
 
 
 @cache
-def _markdown() -> Environment:
+def comment_templates() -> Environment:
+    """Return the templates of comments on GitHub."""
     return environment(spaced)
 
 
@@ -90,7 +91,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     fields: dict[str, Any] = {name: _ours(each) for name, each in helpers.items()}
     fields |= {"c": comparison, "few": SHOWN, "tags": TAGS, "sources": _sources}
     fields |= {"marker": Ours(marker(comparison.candidate.signature.golden)), "lines": metric_lines(comparison)}
-    parts: Any = _markdown().get_template("comparison.md").make_module(fields)
+    parts: Any = comment_templates().get_template("comparison.md").make_module(fields)
     head, rest = str(parts.head()), f"{parts.metrics() if comparison.metrics else ''}{parts.about()}"
     pages = (f"{head}{parts.worst(listed)}{rest}" for listed in (*LISTED, 0))
     page = next(page for page in pages if len(page.encode()) < LIMIT)

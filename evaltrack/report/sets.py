@@ -7,8 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
@@ -18,18 +17,16 @@ from evaltrack.evaluation.ranking import Leaderboard
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.records.base import count
 from evaltrack.records.stored_row import StoredRow
+from evaltrack.report.comparison_text import comment_templates
 from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, reasons
-from evaltrack.report.escaping import clip, inert, json_without_commands
+from evaltrack.report.escaping import clip, json_without_commands
 from evaltrack.report.html.page import document, render
 from evaltrack.report.html.run_page import run_kind
 from evaltrack.report.leaderboard import board_fields
 from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
-from evaltrack.report.templates import environment, markdown, print_template, say
+from evaltrack.report.templates import markdown, print_template, say
 from evaltrack.report.words import COMPARED, HEADLINE_METRICS, metric_change, metric_number, metric_title
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 NOTE_SETS = 40
 """Sets in the description of the parent run: MLflow stores 8,000 characters of it."""
@@ -150,14 +147,9 @@ def print_set_comparisons(made: SetComparisons, console: Console) -> None:
     print_template(console, "compared_sets.txt", styles=styles, **_fields(made))
 
 
-@cache
-def _for_comment() -> Environment:
-    return environment(partial(inert, limit=2_000))
-
-
 def sets_markdown(made: SetComparisons) -> str:
     """Return the same table and reasons as Markdown."""
-    return _for_comment().get_template("compared_sets.md").render(_fields(made)).rstrip() + "\n"
+    return comment_templates().get_template("compared_sets.md").render(_fields(made)).rstrip() + "\n"
 
 
 QUESTIONS = 10

@@ -43,7 +43,7 @@ def board(bad: str = "bad") -> Leaderboard:
 
 
 def result(made: Leaderboard, name: str = "nightly") -> SweepResult:
-    return SweepResult("a" * 32, "0", name, "set", made, ())
+    return SweepResult("a" * 32, "0", (), name, "set", made)
 
 
 def printed(made: SweepResult) -> str:

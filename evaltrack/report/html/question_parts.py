@@ -92,15 +92,19 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
         if rank > last and not is_expected:
             continue
         name = row.name_of(source)
-        fields = {"rank": rank, "name": shown(name, NAME)} | _source_fields(source, name)
-        if is_expected:
-            fields["expected"] = True
-        if there is not None:
-            other_rank, other_source = there.get(keys[0], (0, None))
-            fields["moved"] = other_rank
-            if _texts_differ(source, other_source):
-                fields["changed"] = True
-        lines.append(fields)
+        other_rank, other_source = (None, None) if there is None else there.get(keys[0], (0, None))
+        fields = {
+            "rank": rank,
+            "name": shown(name, NAME),
+            "title": shown(source.title, NAME) if source.title != name else "",
+            "url": safe_link(source.url),
+            "score": None if source.score is None else _short(source.score),
+            "text": shown(source.text, SNIPPET),
+            "expected": is_expected or None,
+            "moved": other_rank,
+            "changed": _texts_differ(source, other_source) or None,
+        }
+        lines.append({field: value for field, value in fields.items() if value is not None and value != ""})
     return lines
 
 
@@ -125,20 +129,6 @@ def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple
         sources = (each for each in row.sources or () if row.name_of(each) == name)
         texts.append(next((each.text for each in sources), None))
     return (texts[0], texts[1]) if texts[0] and texts[1] and texts[0] != texts[1] else None
-
-
-def _source_fields(source: StoredSource, name: str) -> dict[str, Any]:
-    """Return the fields of a source except its name."""
-    fields: dict[str, Any] = {}
-    if source.title and source.title != name:
-        fields["title"] = shown(source.title, NAME)
-    if source.url and (url := safe_link(source.url)):
-        fields["url"] = url
-    if source.score is not None and (score := _short(source.score)) is not None:
-        fields["score"] = score
-    if source.text:
-        fields["text"] = shown(source.text, SNIPPET)
-    return fields
 
 
 def _short(score: float) -> float | None:
