@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
-    from evaltrack.compare.comparison import Comparison
     from evaltrack.tracking.baselines import Baseline
 
 
@@ -79,7 +79,7 @@ def compare(
     """
     from evaltrack.api.compare_runs import compare_runs, compare_sets
     from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison_files import form_of, json_text, write_comparison, write_sets
+    from evaltrack.report.comparison_files import annotations, form_of, json_text, write_comparison, write_sets
     from evaltrack.report.comparison_text import comparison_markdown, print_comparison
     from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown
     from evaltrack.system.files import check_result_file
@@ -108,8 +108,8 @@ def compare(
         markdown = partial(comparison_markdown, one)
     code_of_files = write_files(write, files)
     print_result_as(output, table, lambda: [json_pieces()], markdown)
-    for comparison in compared if github else ():
-        print_annotations(comparison, output)
+    for line in chain.from_iterable(map(annotations, compared)) if github else ():
+        print_command(line, err=output != "table")  # stdout has the table, or what a program reads
     return exit_code or code_of_files
 
 
@@ -139,14 +139,6 @@ def write_files(write: Callable[[str], object], files: Sequence[str]) -> int:
             click.secho(f"Error: {shown_text(str(error))}", err=True, fg="red")
             code = EXIT_INCONCLUSIVE
     return code
-
-
-def print_annotations(comparison: Comparison, output: str) -> None:
-    """Print GitHub annotations. They go to stderr unless stdout shows the table."""
-    from evaltrack.report.comparison_files import annotations
-
-    for line in annotations(comparison):
-        print_command(line, err=output != "table")
 
 
 EXPERIMENT = click.option("--experiment", default="", help="MLflow experiment.  [default: MLflow's own]")

@@ -18,7 +18,7 @@ import click
 
 from evaltrack.errors import EXIT_INCONCLUSIVE
 from evaltrack.metrics.metric import MINUS
-from evaltrack.report.escaping import json_without_commands, without_any_commands
+from evaltrack.report.escaping import json_document, without_any_commands
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -186,7 +186,7 @@ def say(text: str) -> None:
 
 def print_json(value: object) -> None:
     """Print a value as JSON."""
-    print_json_text(json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)) + "\n")
+    print_json_text(json_document(value))
 
 
 def print_json_text(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evaltrack import __version__
-from evaltrack.cli.output import print_json_text, with_options
+from evaltrack.cli.output import print_json, with_options
 from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.config import did_you_mean
@@ -111,7 +110,7 @@ def schema(name: str) -> None:
         for each, made in sorted(schemas.items()):
             click.echo(f"{each:<12} {made['title']}")
     elif name in schemas:
-        print_json_text(json.dumps(schemas[name], ensure_ascii=False, indent=1) + "\n")
+        print_json(schemas[name])
     else:
         raise UsageError(f"no schema is called `{name}`; {did_you_mean(name, schemas)}")
 

@@ -71,14 +71,14 @@ set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum w
 """
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reuse:
     """The use of the `num_rows` stored rows: `reused`, `redone` (edited questions), `retried` (errors)."""
 
-    num_rows: int
-    reused: int
-    redone: int
-    retried: int
+    num_rows: int = 0
+    reused: int = 0
+    redone: int = 0
+    retried: int = 0
 
     @property
     def dropped(self) -> int:
@@ -110,7 +110,7 @@ class Journal:
         self._warn = warn
         self._retry_errors = retry_errors
         self._command: dict[str, Any] = {}
-        self._known = self._reused = self._redone = self._retried = 0
+        self.reuse = Reuse()
         used = size_of(path) > 0
         try:
             make_private_folder(path.parent)
@@ -144,13 +144,10 @@ class Journal:
             raise sqlite3.DatabaseError(found.decode(errors="replace").splitlines()[-1])
         database.executescript(TABLES)
         database.execute("select failed, row, checksum from rows where id = '' and digest = '' and trial = 0")
-        (self._known,) = database.execute("select count(*) from (select distinct id, trial from rows)").fetchone()
+        (self.reuse.num_rows,) = database.execute(
+            "select count(*) from (select distinct id, trial from rows)"
+        ).fetchone()
         self._command = command_in(database)
-
-    @property
-    def reuse(self) -> Reuse:
-        """The use of the stored rows, so far."""
-        return Reuse(self._known, self._reused, self._redone, self._retried)
 
     @property
     def name(self) -> str:
@@ -163,15 +160,15 @@ class Journal:
 
     def recall(self, question: Question, trial: int, /) -> Row | None:
         """Return the stored row of a question; None if it must be asked."""
-        if not self._known:
+        if not self.reuse.num_rows:
             return None
         found = self._find(question, trial)
         if found is None:
             return None
         if self._retry_errors and found.failure is not None:
-            self._retried += 1
+            self.reuse.retried += 1
             return None
-        self._reused += 1
+        self.reuse.reused += 1
         return found
 
     def _find(self, question: Question, trial: int) -> Row | None:
@@ -184,7 +181,7 @@ class Journal:
         for digest, text, checksum in found:
             if digest == question.digest.encode() and (row := row_in(text, checksum, question, trial)) is not None:
                 return row
-        self._redone += bool(found)
+        self.reuse.redone += bool(found)
         return None
 
     def keep(self, rows: Sequence[Row], /) -> None:

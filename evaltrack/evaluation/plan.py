@@ -92,8 +92,12 @@ def named_target(
     if settings.workers != 1 or settings.target_memory:
         own = "a function that is given as an object runs in this process"
         raise UsageError(f"`workers=` or `target_memory=`: {own}; name it as python:package.module:function")
-    own = getattr(target, "__qualname__", type(target).__name__)
-    return FunctionTarget(target), f"python:{target.__module__}:{own}"
+    return FunctionTarget(target), f"python:{target.__module__}:{function_name(target)}"
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Return the name of a function in its module, or of the class of an object that can be called."""
+    return str(getattr(function, "__qualname__", type(function).__name__))
 
 
 def open_judges(

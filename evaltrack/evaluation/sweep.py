@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails
 
 from evaltrack import __version__
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.evaluation.plan import planned
+from evaltrack.evaluation.plan import function_name, planned
 from evaltrack.evaluation.ranking import check_metric
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import parsed_toml
@@ -203,7 +203,7 @@ class Configuration:
         """The target as text; `auto` is the default one of the golden set."""
         if self.target is None or isinstance(self.target, str):
             return self.target or "auto"
-        return f"python:{self.target.__module__}:{_function_name(self.target)}"
+        return f"python:{self.target.__module__}:{function_name(self.target)}"
 
     def digest(self, golden_digest: str) -> str:
         """Return a digest that identifies a run of this configuration: golden set, target, judges, seed, settings."""
@@ -303,7 +303,7 @@ def _combinations(file: SweepFile, target: SweepTarget) -> Iterator[tuple[SweepT
     settings = {**file.settings, **target.settings}
     tables: list[Any] = [each.get("target_options") or {} for each in (file.settings, target.settings)]
     options = tables[0] | tables[1]
-    name = target.name or (target.target if isinstance(target.target, str) else _function_name(target.target))
+    name = target.name or (target.target if isinstance(target.target, str) else function_name(target.target))
     axes: dict[str, list[Any]] = {"target": [name], "k": list(file.k)}
     axes |= {name: _values(name, value) for name, value in settings.items() if name != "target_options"}
     axes |= {f"target.{name}": value if isinstance(value, list) else [value] for name, value in options.items()}
@@ -335,10 +335,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(map(_text, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _function_name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", type(function).__name__))
 
 
 def _check_opened(file: SweepFile, configurations: Iterable[Configuration], store_uri: str | None) -> Iterator[str]:

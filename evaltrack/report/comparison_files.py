@@ -1,6 +1,5 @@
 """Renders a comparison as JUnit XML and GitHub annotations, and writes a file in the format of its suffix."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -17,7 +16,7 @@ from evaltrack.report.comparison_words import (
     note_words,
     reasons,
 )
-from evaltrack.report.escaping import clip, json_without_commands, without_any_commands
+from evaltrack.report.escaping import clip, json_document, without_any_commands
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.sets import compared_sets_html, page_names, sets_json_text, sets_markdown, sets_text
@@ -189,8 +188,7 @@ def _data(text: str) -> str:
 
 def json_text(comparison: Comparison) -> str:
     """Return `comparison_json` as text that ends with a new line."""
-    text = json.dumps(comparison_json(comparison), ensure_ascii=False, allow_nan=False, indent=2)
-    return json_without_commands(text) + "\n"
+    return json_document(comparison_json(comparison))
 
 
 FORMS: dict[str, Callable[[Comparison], str]] = {

@@ -5,23 +5,19 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from rich.console import Console
 
-from evaltrack.compare.change import Change, Fate
+from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison_words import (
     group_changed,
     metric_lines,
-    ranked_sources,
     shown_groups,
 )
 from evaltrack.report.escaping import (
     address,
-    clip,
     code,
     link,
     raw_html,
@@ -66,18 +62,20 @@ FOLDED = 5_880
 LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1)
 """Numbers of broken or lost questions to list. The first number that fits is used."""
 
-TAGS = {"same": ("", ""), "removed": ("<del>", "</del>"), "added": ("<ins>", "</ins>")}
-SHOWN = 10
 DETAILED = 3
-SHOWN_SOURCES = 10
-CAUSE = 800
-"""Characters of the cause of a question, and of the other differences."""
 
 
 @cache
 def comment_templates() -> Environment:
     """Return the templates of comments on GitHub."""
-    return environment(spaced)
+    made = environment(spaced)
+    made.globals |= {each.__name__: _ours(each) for each in (address, code, link, raw_html, sentence)}
+    return made
+
+
+def _ours(function: Callable[..., str]) -> Callable[..., Ours]:
+    """Wrap a function whose result is already escaped."""
+    return lambda *given: Ours(function(*given))
 
 
 def comparison_markdown(comparison: Comparison) -> str:
@@ -86,12 +84,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     It starts with `marker`, which identifies an earlier comment to replace. All other parts are folded. Parts except
     metrics and notes are added only while the page is short. Omitted questions are counted.
     """
-    helpers: dict[str, Callable[..., str]] = {"sentence": lambda text: sentence(text, CAUSE)}
-    helpers |= {each.__name__: each for each in (address, code, link, raw_html)}
-    fields: dict[str, Any] = {name: _ours(each) for name, each in helpers.items()}
-    fields |= {"c": comparison, "few": SHOWN, "tags": TAGS, "sources": _sources}
-    fields |= {"marker": Ours(marker(comparison.candidate.signature.golden)), "lines": metric_lines(comparison)}
-    parts: Any = comment_templates().get_template("comparison.md").make_module(fields)
+    parts: Any = comment_templates().get_template("comparison.md").make_module({"c": comparison})
     head, rest = str(parts.head()), f"{parts.metrics() if comparison.metrics else ''}{parts.about()}"
     pages = (f"{head}{parts.worst(listed)}{rest}" for listed in (*LISTED, 0))
     page = next(page for page in pages if len(page.encode()) < LIMIT)
@@ -101,30 +94,12 @@ def comparison_markdown(comparison: Comparison) -> str:
     return without_any_commands(page + str(parts.end()))
 
 
-def _ours(function: Callable[..., str]) -> Callable[..., Ours]:
-    """Wrap a function whose result is already escaped."""
-    return lambda *given: Ours(function(*given))
-
-
 def _folds(comparison: Comparison, parts: Any) -> Iterator[str]:
     """Yield the folded parts, the most helpful first."""
     yield from (parts.details(change) for change in comparison.flips[:DETAILED])
     others: tuple[Fate, ...] = ("lower score", "fixed", "newly measured")
     yield from (parts.section(fate) for fate in others if comparison.count(fate))
     yield parts.group_table() if any(map(group_changed, shown_groups(comparison))) else ""
-
-
-def marker(golden: str) -> str:
-    """Return the hidden first line of every page for this golden set. It is the same for all runs."""
-    name = quote(clip(golden, 80), safe=" ").replace("--", "-%2D")
-    return f"<!-- evaltrack:{name} -->"
-
-
-def _sources(change: Change, k: int) -> list[tuple[tuple[str, bool], ...]]:
-    """Return the ranked sources of both sides as pairs, down to the ranks that matter."""
-    depth = min(max(k, change.cause.rank_before or 0, change.cause.rank_after or 0), SHOWN_SOURCES)
-    sides = (ranked_sources(row, depth) for row in (change.before, change.after))
-    return list(zip_longest(*sides, fillvalue=("", False)))
 
 
 # MLflow's description

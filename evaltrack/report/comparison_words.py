@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Literal, NamedTuple
+from urllib.parse import quote
 
 from evaltrack.compare.causes import fallen_dimensions
 from evaltrack.compare.change import CAUSES, Change, CulpritKind, Fate
@@ -66,6 +67,12 @@ FATES: dict[Fate, FateWords] = {
         "is identical", "are identical", "answer, sources, texts and verdict are the same", "same", "muted"
     ),
 }
+
+
+def marker(golden: str) -> str:
+    """Return the hidden first line of every comment for this golden set. It is the same for all runs."""
+    name = quote(clip(golden, 80), safe=" ").replace("--", "-%2D")
+    return f"<!-- evaltrack:{name} -->"
 
 
 def rules_words(comparison: Comparison) -> list[tuple[RuleState, str]]:
@@ -258,6 +265,16 @@ def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:
     expected = set(row.expected_keys)
     first = islice(in_order(row), limit)
     return [(clip(row.name_of(source), 80), not expected.isdisjoint(keys)) for _, keys, source in first]
+
+
+SHOWN_SOURCES = 10
+
+
+def paired_sources(change: Change, k: int) -> list[tuple[tuple[str, bool], ...]]:
+    """Return the ranked sources of both sides as pairs, down to the ranks that matter."""
+    depth = min(max(k, change.cause.rank_before or 0, change.cause.rank_after or 0), SHOWN_SOURCES)
+    sides = (ranked_sources(row, depth) for row in (change.before, change.after))
+    return list(zip_longest(*sides, fillvalue=("", False)))
 
 
 def answers(change: Change) -> tuple[str, str] | None:

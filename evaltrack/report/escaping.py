@@ -6,6 +6,7 @@ a line, ``::`` at its start. A zero-width space, which people do not see, breaks
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from html import escape
@@ -53,6 +54,11 @@ def without_any_commands(text: str) -> str:
 def json_without_commands(text: str) -> str:
     """Break commands in JSON: a hash becomes its escape, so that the data stays the same."""
     return _ANYWHERE.sub(r"#\\u0023", text) if "##" in text else text
+
+
+def json_document(value: object) -> str:
+    """Return a value as indented JSON without commands, which ends with a new line."""
+    return json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)) + "\n"
 
 
 def plain(text: str, limit: int = 160) -> str:
@@ -123,7 +129,7 @@ def raw_html(text: str, limit: int = 300) -> str:
     return _unlinked(_REFERENCE.sub(rf"\g<0>{UNSEEN}", escape(clip(text, limit), quote=False)))
 
 
-def sentence(text: str, limit: int = 300) -> str:
+def sentence(text: str, limit: int = 800) -> str:
     """Return a sentence of evaltrack, with foreign names in backticks as code. All of it is inert."""
     parts = clip(text, limit).split("`")
     if len(parts) % 2 == 0:  # a name holds a backtick, or was cut

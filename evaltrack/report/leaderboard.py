@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -13,10 +12,9 @@ from evaltrack.evaluation.ranking import Group, Leaderboard, Standing
 from evaltrack.evaluation.result import SweepResult
 from evaltrack.evaluation.sweep import SweepPlan
 from evaltrack.records.base import count
-from evaltrack.report.escaping import json_without_commands, one_line, within
+from evaltrack.report.escaping import json_document, one_line, within
 from evaltrack.report.html.page import document, render, shown
 from evaltrack.report.run_text import NOTE_LIMIT
-from evaltrack.report.schemas.form import Form
 from evaltrack.report.schemas.others import LeaderboardForm, PlanForm, PlannedConfiguration
 from evaltrack.report.templates import descriptions, markdown, print_template, sentences
 from evaltrack.report.words import METRIC_TITLES, number
@@ -90,7 +88,7 @@ def _group_words(board: Leaderboard, group: Group) -> str:
 
 def leaderboard_json(result: SweepResult) -> Iterator[str]:
     """Yield the leaderboard as one JSON object."""
-    yield _text(LeaderboardForm.of(result, **vars(result.leaderboard)))
+    yield json_document(LeaderboardForm.of(result, **vars(result.leaderboard)).data())
 
 
 def planned(plan: SweepPlan) -> PlanForm:
@@ -111,11 +109,7 @@ def planned(plan: SweepPlan) -> PlanForm:
 
 def plan_json(plan: SweepPlan) -> Iterator[str]:
     """Yield the plan of a sweep as one JSON object."""
-    yield _text(planned(plan))
-
-
-def _text(form: Form) -> str:
-    return json_without_commands(json.dumps(form.data(), ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+    yield json_document(planned(plan).data())
 
 
 def leaderboard_markdown(board: Leaderboard, name: str) -> str:

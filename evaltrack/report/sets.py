@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from evaltrack.records.base import count
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_text import comment_templates
 from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, reasons
-from evaltrack.report.escaping import clip, json_without_commands
+from evaltrack.report.escaping import clip, json_document
 from evaltrack.report.html.page import document, render
 from evaltrack.report.html.run_page import run_kind
 from evaltrack.report.leaderboard import board_fields
@@ -132,8 +131,7 @@ def sets_json_text(made: SetComparisons) -> str:
     `reasons`.
     """
     comparisons = [comparison_json(each.comparison) if each.comparison else _without(each) for each in made.sets]
-    text = json.dumps({"comparisons": comparisons}, ensure_ascii=False, allow_nan=False, indent=2)
-    return json_without_commands(text) + "\n"
+    return json_document({"comparisons": comparisons})
 
 
 def _without(each: ComparedSet) -> dict[str, Any]:

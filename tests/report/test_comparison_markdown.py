@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.report.comparison_text import comparison_markdown, marker
+from evaltrack.report.comparison_text import comparison_markdown
+from evaltrack.report.comparison_words import marker
 from evaltrack.report.escaping import address, code, inert, link, raw_html, sentence
 from tests.comparisons import CANDIDATE, DEMOTED, DROP, EVIL, FIX, FLIP, LOST, SIGNATURE, comparison, flat, hostile
 from tests.files import data
