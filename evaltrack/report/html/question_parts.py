@@ -28,11 +28,12 @@ def score_scale(signature: Signature) -> dict[str, float]:
     return {"threshold": signature.pass_threshold, "span": 1.0}
 
 
-def numbers(before: StoredRow | None, after: StoredRow | None, *, judged: bool = True) -> dict[str, Any]:
+def numbers(before: StoredRow | None, after: StoredRow | None, scope: ScoreScope) -> dict[str, Any]:
     """Return `score` and `ranks` of both sides, None if not measured; left out if neither side was measured.
 
     A rank of 0 means that the expected source was not returned.
     """
+    judged = "judge_score" not in scope.left_out
     score = [_score(row) if judged else None for row in (before, after)]
     ranks = [_rank(row) for row in (before, after)]
     fields = {"score": score, "ranks": ranks}
@@ -120,15 +121,6 @@ def missing(row: StoredRow) -> list[str]:
 def expected_alone(row: StoredRow) -> list[str]:
     """Return the expected sources of a row without sources. The list of sources shows them for other rows."""
     return [] if row.sources is not None else [shown(name, NAME) for name in row.expected or ()]
-
-
-def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple[str, str] | None:
-    """Return the texts of the source called `name` on both sides, if both are stored and differ."""
-    texts = []
-    for row in (before, after):
-        sources = (each for each in row.sources or () if row.name_of(each) == name)
-        texts.append(next((each.text for each in sources), None))
-    return (texts[0], texts[1]) if texts[0] and texts[1] and texts[0] != texts[1] else None
 
 
 def _short(score: float) -> float | None:

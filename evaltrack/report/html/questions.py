@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from evaltrack.compare.change import CAUSES, Change
+from evaltrack.compare.change import CAUSES, Cause, Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.failure_words import failure_message, failure_words
 from evaltrack.records.row import Traced
@@ -28,7 +28,6 @@ from evaltrack.report.html.question_parts import (
     ranked,
     score_changes,
     score_lines,
-    source_texts,
     turns_before,
     verdicts,
 )
@@ -92,13 +91,13 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
         for fate, changes_of_fate in comparison.by_fate.items()
         for change in changes_of_fate
     ]
-    limit = longest(len(changes) + len(comparison.same))
+    limit, scope = longest(len(changes) + len(comparison.same)), compared_scope(comparison)
     culprits = {key: say.culprit_name(culprit) for culprit in comparison.culprits for key in culprit.ids}
     for place, (group, change) in enumerate(changes):
-        fields = _change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS)
+        fields = _change_fields(change, group, comparison, scope, limit, compared=place < TEXT_DIFFS)
         yield _without_empty(fields | {"culprit": culprits.get(change.id)})
     for row in comparison.same:
-        yield _without_empty(_same(row, comparison, limit))
+        yield _without_empty(_same(row, comparison, scope, limit))
 
 
 def run_questions(
@@ -108,10 +107,14 @@ def run_questions(
     scope = ScoreScope(k)
     for row in rows:
         why = shown(failure_words(row.error or "") or (say.failed(row, k) if row.passed is False else ""), 400)
-        fields = _about(row, row.outcome) | {"detail": why, "note": acceptances.get(row.id)}
-        fields |= numbers(None, row) | _expected(row, limit) | turns_before(row, limit)
-        sides = [_side(row, None, k, limit, shown_trace(traces, run_id, row))]
-        yield _without_empty(fields | {"scores": score_lines(row, scope), "sides": sides})
+        fields = _of_row(row, row.outcome, scope, limit, shown_trace(traces, run_id, row))
+        yield _without_empty(fields | numbers(None, row, scope) | {"detail": why, "note": acceptances.get(row.id)})
+
+
+def _of_row(row: StoredRow, group: str, scope: ScoreScope, limit: int, trace: str | None) -> dict[str, Any]:
+    """Return the fields of a question with one side."""
+    fields = _about(row, group) | _expected(row, limit) | turns_before(row, limit)
+    return fields | {"scores": score_lines(row, scope), "sides": [_side(row, None, scope.k, limit, trace)]}
 
 
 def _about(each: StoredRow | Change, group: str) -> dict[str, Any]:
@@ -136,7 +139,9 @@ def _cause_code(change: Change, group: str) -> str:
     return "" if unexplained or group in ("fix", "gain", "new") else change.cause.kind
 
 
-def _change_fields(change: Change, group: str, comparison: Comparison, limit: int, *, compared: bool) -> dict[str, Any]:
+def _change_fields(
+    change: Change, group: str, comparison: Comparison, scope: ScoreScope, limit: int, *, compared: bool
+) -> dict[str, Any]:
     fields: dict[str, Any] = _about(change, group) | {
         "was": change.was,
         "now": change.now,
@@ -150,17 +155,16 @@ def _change_fields(change: Change, group: str, comparison: Comparison, limit: in
         "note": shown(_note(change), 300),
         "excused": group == "flip" and not change.counts,
     }
-    judged = "judge_score" not in comparison.left_out
-    fields |= numbers(change.before, change.after, judged=judged)
+    fields |= numbers(change.before, change.after, scope)
     if change.before is None or change.after is None:
         return fields
-    k, before, after = comparison.candidate.signature.k, change.before, change.after
+    k, before, after = scope.k, change.before, change.after
     now = _side(after, before, k, limit, _trace(comparison.candidate, after))
     fields["reworded"] = before.answer != after.answer
     fields["sides"] = [_side(before, after, k, limit, _trace(comparison.baseline, before)), now]
-    fields |= turns_before(after, limit)
-    fields |= _expected(change.after, limit) | {"texts": _source_diff(change) if compared else None}
-    return fields | {"scores": score_changes(change.before, change.after, compared_scope(comparison))}
+    fields["texts"] = _source_diff(before, after, change.cause) if compared else None
+    fields["scores"] = score_changes(before, after, scope)
+    return fields | turns_before(after, limit) | _expected(after, limit)
 
 
 def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
@@ -175,22 +179,20 @@ def _note(change: Change) -> str:
     return "; ".join(filter(None, (say.rerun(change.rerun) if was_rerun else "", clip(change.accepted, 200))))
 
 
-def _source_diff(change: Change) -> list[Piece]:
-    """Return the word diff of the source whose text is the cause."""
-    if change.cause.kind != "source_text_changed" or change.before is None or change.after is None:
+def _source_diff(before: StoredRow, after: StoredRow, cause: Cause) -> list[Piece]:
+    """Return the word diff of the source whose text is the cause; empty unless both texts are stored."""
+    if cause.kind != "source_text_changed":
         return []
-    texts = source_texts(change.before, change.after, change.cause.source)
-    return list(condensed(word_diff(*(shown(text, 4000) for text in texts)))) if texts else []
+    named = ((each.text for each in row.sources or () if row.name_of(each) == cause.source) for row in (before, after))
+    was, now = (shown(next(texts, None), 4000) for texts in named)
+    return list(condensed(word_diff(was, now))) if was and now and was != now else []
 
 
-def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
-    trace = _trace(comparison.candidate, row)
-    fields: dict[str, Any] = _about(row, "same") | turns_before(row, limit)
+def _same(row: StoredRow, comparison: Comparison, scope: ScoreScope, limit: int) -> dict[str, Any]:
+    fields = _of_row(row, "same", scope, limit, _trace(comparison.candidate, row)) | numbers(row, row, scope)
     if row.error or comparison.passing_compared:
         fields["now"] = "error" if row.error else row.outcome.replace("not measured", "")
-    side = _side(row, None, comparison.candidate.signature.k, limit, trace)
-    fields |= _expected(row, limit) | {"scores": score_lines(row, compared_scope(comparison))}
-    return fields | numbers(row, row, judged="judge_score" not in comparison.left_out) | {"sides": [side]}
+    return fields
 
 
 def _trace(run: Run, row: StoredRow) -> str | None:
