@@ -131,9 +131,8 @@ NO_CHANGE = "no change"
 class MetricLine:
     """One metric as texts. The numbers of one table have as many decimals as its metrics need.
 
-    `change` is the difference, or the reason that none is shown. `drop` is the change as a share of the baseline's
-    value, and `allowed` the tolerated drop. `on` names the questions of the means if these are not all. `way` says if
-    the metric got better or worse.
+    `change` is the difference, or the reason that none is shown. `on` names the questions of the means if these are
+    not all. `way` says if the metric got better or worse.
     """
 
     metric: MetricDelta
@@ -141,9 +140,7 @@ class MetricLine:
     was: str
     now: str
     change: str
-    drop: str
     interval: str
-    allowed: str
     on: str
     way: Way
 
@@ -167,8 +164,8 @@ def _metric_line(comparison: Comparison, metric: MetricDelta, more: int) -> Metr
         change = f"left out, {metric.num_lost:,} lost"
     title = metric_title(metric.name, comparison.candidate.signature.k)
     on = f"on the {metric.n:,} measured in both" if metric.partial or comparison.verdict == "unknown" else ""
-    words = (change, drop_words(metric), interval_words(metric), allowed_words(metric), on)
-    return MetricLine(metric, title, was, now, *words, "same" if change == "≈ 0" else way_of(comparison, metric))
+    way = "same" if change == "≈ 0" else way_of(comparison, metric)
+    return MetricLine(metric, title, was, now, change, interval_words(metric), on, way)
 
 
 def way_of(comparison: Comparison, metric: MetricDelta) -> Way:
@@ -178,15 +175,6 @@ def way_of(comparison: Comparison, metric: MetricDelta) -> Way:
     return "worse" if (metric.delta < 0) == metric.higher_is_better else "better"
 
 
-def drop_words(metric: MetricDelta) -> str:
-    """Return `` (6.6 % worse)``; empty if nothing changed, the baseline is 0, or no change is shown."""
-    if not metric.drop or not metric.shows_change:
-        return ""
-    percent = 100 * abs(metric.drop)
-    share = drop_share(metric).removesuffix(".0") if percent >= 0.05 else "less than 0.1"
-    return f" ({share} % {'worse' if metric.drop > 0 else 'better'})"
-
-
 def interval_words(metric: MetricDelta) -> str:
     """Return the interval of the difference, ``−0.102 to −0.004``; empty if none is known or no change is shown."""
     if metric.interval is None or not metric.shows_change:
@@ -194,16 +182,6 @@ def interval_words(metric: MetricDelta) -> str:
     low, high = (metric_change(metric.name, end) for end in metric.interval)
     unit = " points" if high.endswith(" points") else ""
     return f"{low.removesuffix(unit)} to {high}"
-
-
-def allowed_words(metric: MetricDelta) -> str:
-    """Return ``5 %`` of the baseline's value, ``0.05`` of the metric, ``10 points`` of a share, or empty."""
-    rule = metric.threshold
-    if rule is None:
-        return ""
-    if rule.relative or metric_form(metric.name).form != "percent":
-        return str(rule)
-    return f"{100 * rule.amount:.4g} points"
 
 
 MOST_DECIMALS = 6

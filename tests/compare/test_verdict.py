@@ -15,7 +15,7 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.metric import Threshold
 from evaltrack.records import Failure
 from evaltrack.records.run import SelectedPart
-from evaltrack.report.comparison_words import drop_words, reasons, rules_words
+from evaltrack.report.comparison_words import reasons, rules_words
 from evaltrack.report.templates import say
 from tests.compared import found, question, rows_of, side
 from tests.comparisons import comparison
@@ -78,7 +78,7 @@ def test_change_and_limit_are_in_one_unit(
     moved = replace(moved, over=True, regressed=True, higher_is_better=not up)
     assert say.rule(Rule("metric", "broken", moved), comparison()).replace("@3", "@5") == words
     beyond = MetricDelta("mrr", 0.9, 0.8097, 10, 0.1003333, 0, 1, threshold=TENTH)
-    assert drop_words(beyond) == " (10.03 % worse)"
+    assert say.drop(beyond) == "(10.03 % worse)"
 
 
 # Rules that cannot be applied
