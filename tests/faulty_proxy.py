@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,49 +45,59 @@ class Rules:
         return None
 
 
+class _Proxy(ThreadingHTTPServer):
+    def __init__(self, upstream: int, choose: Choice) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.upstream, self.choose, self.lock = upstream, choose, threading.Lock()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Proxy
+
+    def do_POST(self) -> None:
+        with suppress(OSError):  # the client or the server is gone
+            self.pass_on()
+
+    do_GET = do_PUT = do_PATCH = do_DELETE = do_POST  # noqa: N815 - the names that http.server looks for
+
+    def pass_on(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        with self.server.lock:
+            fault = self.server.choose(f"{self.command} {self.path}")
+        if fault in MADE_UP:
+            self.reply(*MADE_UP[fault])
+        elif fault != "dropped":
+            time.sleep(DELAY if fault == "delayed" else 0)
+            made = [self.ask(body) for _ in range(2 if fault == "doubled" else 1)]
+            if fault != "lost":
+                self.reply(*made[-1], is_cut=fault == "cut")
+
+    def ask(self, body: bytes) -> Reply:
+        server = HTTPConnection("127.0.0.1", self.server.upstream)
+        server.request(self.command, self.path, body or None, dict(self.headers))
+        given = server.getresponse()
+        text = given.read()
+        server.close()
+        kept = {k: v for k, v in given.getheaders() if k.lower() not in ("content-length", "transfer-encoding")}
+        return given.status, kept, text
+
+    def reply(self, status: int, headers: dict[str, str], text: bytes, *, is_cut: bool = False) -> None:
+        if is_cut and not text:
+            return
+        self.send_response_only(status)
+        for name, value in {**headers, "Content-Length": str(len(text)), "Connection": "close"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text[: len(text) // 2] if is_cut else text)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 @contextmanager
 def proxy_thread(address: str, choose: Choice) -> Iterator[str]:
     """The proxy of a server, which takes one request a connection, in a thread; its address."""
-    port = int(address.rpartition(":")[2])
-    lock = threading.Lock()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            with lock:
-                fault = choose(f"{self.command} {self.path}")
-            if fault in MADE_UP:
-                self.reply(*MADE_UP[fault])
-            elif fault != "dropped":
-                time.sleep(DELAY if fault == "delayed" else 0)
-                made = [self.ask(body) for _ in range(2 if fault == "doubled" else 1)]
-                if fault != "lost":
-                    self.reply(*made[-1], is_cut=fault == "cut")
-
-        do_GET = do_PUT = do_PATCH = do_DELETE = do_POST  # noqa: N815 - the names that http.server looks for
-
-        def ask(self, body: bytes) -> Reply:
-            server = HTTPConnection("127.0.0.1", port)
-            server.request(self.command, self.path, body or None, dict(self.headers))
-            given = server.getresponse()
-            text = given.read()
-            server.close()
-            kept = {k: v for k, v in given.getheaders() if k.lower() not in ("content-length", "transfer-encoding")}
-            return given.status, kept, text
-
-        def reply(self, status: int, headers: dict[str, str], text: bytes, *, is_cut: bool = False) -> None:
-            if is_cut and not text:
-                return
-            self.send_response_only(status)
-            for name, value in {**headers, "Content-Length": str(len(text)), "Connection": "close"}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(text[: len(text) // 2] if is_cut else text)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as proxy:
+    with _Proxy(int(address.rpartition(":")[2]), choose) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:

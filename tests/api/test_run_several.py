@@ -45,10 +45,6 @@ def target(question: str) -> list[str]:
     return ["x"] if question == "two 0" else [question.replace(" ", "")]
 
 
-def run_of(run_id: str) -> mlflow.entities.Run:
-    return mlflow.get_run(run_id)
-
-
 def below(uri: str, parent: str) -> list[str]:
     return [each.run_id for each in named_evaluations(connect(uri), parent)]
 
@@ -62,10 +58,10 @@ def test_each_set_is_a_run_below_one_parent(store_uri: str, paths: list[Path]) -
     sets = run_sets(paths, target=target, traces="off", run_name="nightly", say=said.append)
     assert isinstance(sets, SetResults)
     assert [result.signature.golden for result in sets.results] == list(NAMES)
-    below = [run_of(result.run_id) for result in sets.results]
+    below = [mlflow.get_run(result.run_id) for result in sets.results]
     assert {each.data.tags["mlflow.parentRunId"] for each in below} == {sets.run_id}
     assert [each.info.run_name for each in below] == [f"nightly {name}" for name in NAMES]
-    parent = run_of(sets.run_id)
+    parent = mlflow.get_run(sets.run_id)
     assert (parent.info.status, parent.info.run_name) == ("FINISHED", "nightly")
     assert [each.run_id for each in named_evaluations(connect(store_uri), "nightly")] == [
         each.info.run_id for each in below
@@ -90,14 +86,14 @@ def test_the_run_that_mlflow_opened_is_the_parent_of_sets(
     sets = run_sets(paths[:2], target=target, traces="off")
     assert sets.run_id == given.run_id
     assert {result.experiment_id for result in sets.results} == {given.experiment_id}
-    assert run_of(given.run_id).info.status == "FINISHED"
-    assert {run_of(result.run_id).data.tags["mlflow.parentRunId"] for result in sets.results} == {given.run_id}
+    assert mlflow.get_run(given.run_id).info.status == "FINISHED"
+    assert {mlflow.get_run(result.run_id).data.tags["mlflow.parentRunId"] for result in sets.results} == {given.run_id}
     with pytest.raises(UsageError, match="the run was opened by `mlflow run`, in its experiment"):
         run_sets(paths[:2], target=target, experiment="other")
     alone = client.create_run(given.experiment_id).info.run_id
     monkeypatch.setenv("MLFLOW_RUN_ID", alone)
     assert run_eval(paths[0], target=target, traces="off").run_id == alone
-    assert "mlflow.parentRunId" not in run_of(alone).data.tags
+    assert "mlflow.parentRunId" not in mlflow.get_run(alone).data.tags
 
 
 def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path, paths: list[Path]) -> None:
@@ -167,7 +163,7 @@ def test_a_stop_in_the_second_set_leaves_the_first_finished(store_uri: str, path
     assert f"| [{by_name['one'].info.run_id[:8]}]" in parent.data.tags["mlflow.note.content"]
     result = run_eval(paths[1], target=stopping, traces="off", concurrency=1, resume=second.info.run_id)
     assert (result.run_id, asked[5:]) == (second.info.run_id, ["two 2"])
-    assert run_of(result.run_id).data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert mlflow.get_run(result.run_id).data.tags["mlflow.parentRunId"] == parent.info.run_id
     assert below(store_uri, parent.info.run_id) == [by_name["one"].info.run_id, result.run_id]  # for its report
 
 

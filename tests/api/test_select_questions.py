@@ -51,10 +51,6 @@ def evaluated(folder: Path, target: Target, **settings: Any) -> RunResult:
     return run_eval(write(folder), target=target, traces="off", **settings)
 
 
-def tags(run: RunResult) -> dict[str, str]:
-    return dict(mlflow.get_run(run.run_id).data.tags)
-
-
 @pytest.fixture
 def whole(store_uri: str, tmp_path: Path) -> RunResult:
     """A run of all questions, of which 1 and 9 do not pass and 10 ends in an error."""
@@ -126,7 +122,7 @@ def test_a_resumed_run_asks_the_same_questions(whole: RunResult, tmp_path: Path)
     with pytest.raises(KeyboardInterrupt) as stopped:
         evaluated(tmp_path, broken_off, **settings)
     run_id = str(stopped.value).split()[-1]
-    with pytest.raises(UsageError, match="sample was 6 and is 7"):
+    with pytest.raises(UsageError, match="sample is 6, not 7"):
         evaluated(tmp_path, Target(), **(settings | {"sample": 7}), resume=run_id)
     rest = Target()
     result = evaluated(tmp_path, rest, **settings, resume=run_id)

@@ -19,6 +19,7 @@ from evaltrack.records import (
     Judge,
     OwnScore,
     OwnValues,
+    PlainTarget,
     Question,
     Response,
     Row,
@@ -26,6 +27,7 @@ from evaltrack.records import (
     Source,
     Target,
     Tokens,
+    Turn,
     Usage,
     Verdict,
 )
@@ -326,16 +328,21 @@ def test_tokens_are_what_the_target_reports() -> None:
 
 
 def test_tokens_that_are_not_reported_are_counted_in_what_the_target_read_and_wrote() -> None:
+    """The first sources with their texts, and the turns of a target that is given them."""
     sources = tuple(Source(chunk_id=str(n), text=text) for n, text in enumerate(["one two", None, "three", "four"]))
-    response, given = Response(answer="It is Paris.", sources=sources), list[list[str]]()
+    given = list[list[str]]()
 
     def count(texts: Sequence[str], response: Response) -> Tokens:
         given.append(list(texts))
         return Tokens(count=7, known="counted")
 
-    (row,) = rows(questions(1), answering(response), count=count, rules=Rules(3))
-    assert given == [["What?", "one two", "", "three", "It is Paris."]]
+    found = answering(Response(answer="It is Paris.", sources=sources))
+    (row,) = rows(questions(1), found, count=count, rules=Rules(3))
     assert (row.tokens, row.scores["num_tokens"]) == (Tokens(count=7, known="counted"), 7)
+    told = questions(1)[0].model_copy(update={"history": (Turn(role="user", content="Before?"),)})
+    for takes in (True, False):
+        rows([told], PlainTarget(answering(Response(answer="so")), takes_history=takes), count=count)
+    assert given == [["What?", "one two", "", "three", "It is Paris."], ["Before?", "What?", "so"], ["What?", "so"]]
 
 
 # Scores of one's own

@@ -16,7 +16,6 @@ from evaltrack.evaluation.loop import OF_TRIALS, Gathering, merge, run_to_end
 from evaltrack.metrics.measure import Rules
 from evaltrack.records import (
     Failure,
-    PlainTarget,
     Question,
     Response,
     Row,
@@ -24,7 +23,6 @@ from evaltrack.records import (
     Tally,
     Target,
     Tokens,
-    Turn,
     Usage,
     Verdict,
 )
@@ -308,22 +306,6 @@ def test_in_a_notebook_work_has_a_thread_of_its_own(error: BaseException) -> Non
 
     asyncio.run(notebook())
     assert done == ["evaltrack-run"]
-
-
-def test_the_turns_count_as_tokens_of_a_target_that_is_given_them() -> None:
-    counted: list[list[str]] = []
-
-    def count(texts: Sequence[str], response: Response) -> Tokens:
-        counted.append(list(texts))
-        return Tokens(count=len(texts), known="counted")
-
-    async def ask(question: Question, k: int, /) -> Response:
-        return Response(answer="so")
-
-    told = questions(1)[0].model_copy(update={"history": (Turn(role="user", content="Before?"),)})
-    for takes in (True, False):
-        rows([told], PlainTarget(ask, takes_history=takes), count=count)
-    assert counted == [["Before?", "What?", "so"], ["What?", "so"]]
 
 
 # Several trials
