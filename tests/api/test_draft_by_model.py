@@ -250,22 +250,6 @@ def test_a_server_that_does_not_answer_is_no_success(
     assert not (tmp_path / "set.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--category", "usage"], "Missing option '--model'"),
-        (["--model", "m"], "model `m`: set OPENAI_API_KEY or OPENAI_BASE_URL first"),
-        (["--model", "openai:"], "the model has no name; write e.g. gpt-4o-mini"),
-    ],
-)
-def test_wrong_usage(
-    tmp_path: Path, pages: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
-    assert _run(["golden", "draft", str(tmp_path / "set.jsonl"), "--corpus", str(pages), *arguments]) == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "set.jsonl").exists()
-
-
 def test_a_corpus_with_nothing_to_ask_about(tmp_path: Path, serve: Serve) -> None:
     server = serve(script(failure(401, "Incorrect API key", "invalid_request_error", "invalid_api_key")))
     (tmp_path / "short").mkdir()
