@@ -106,21 +106,7 @@ def test_each_chunk_begins_with_the_last_words_of_the_one_before(how: str, parts
     assert chunks("words:9:8", Section("", "")) == []
 
 
-FORMS = "heading, words:SIZE or words:SIZE:OVERLAP, such as words:200:40"
-
-
-@pytest.mark.parametrize(
-    ("text", "cure"),
-    [
-        *(
-            (each, FORMS)
-            for each in ("", "words", "words:", "words:x", "words:-1", "words:2:", "words:1:2:3", "Heading")
-        ),
-        *((f"words:{size}", "a size from 1 to 100,000 words") for size in (0, 100_001)),
-        ("words:5:5", "an overlap that is smaller than the size, at most 4"),
-        ("words:1:999999", "an overlap that is smaller than the size, at most 0"),
-    ],
-)
+@pytest.mark.parametrize(("text", "cure"), TABLES["chunkers_that_cannot_be"])
 def test_chunkers_that_cannot_be(text: str, cure: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_chunker(text)

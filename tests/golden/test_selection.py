@@ -126,36 +126,13 @@ def test_what_is_not_selected_is_checked_too(tmp_path: Path) -> None:
     assert len(caught.value.problems) == 2
 
 
-NONE, GONE, ONE = (FailedQuestions("r1", frozenset(keys)) for keys in ([], ["gone"], ["1"]))
-
-
-@pytest.mark.parametrize(
-    ("filters", "failed", "message"),
-    [
-        (
-            ["domain=trvel"],
-            None,
-            "`filter=domain=trvel` matches none of the 6 questions; `domain` is one of: travel, food",
-        ),
-        (["domain=food,category=usage"], None, "`domain` is one of: travel, food; `category` is one of: usage, a, b"),
-        (
-            ["metadata.year=1999", "metadata.none=1"],
-            None,
-            "`metadata.year` is one of: 2024, 2025; no question has a `metadata.none`",
-        ),
-        *(([], each, "`only_failed=r1`: every question of the set passed in that run") for each in (NONE, GONE)),
-        (
-            ["domain=food"],
-            ONE,
-            "`filter=domain=food` matches none of those that did not pass in run r1; `domain` is one of: ",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("filters", "failed", "message"), data("golden.json")["empty_selections"])
 def test_an_empty_selection_names_the_labels_that_there_are(
-    tmp_path: Path, filters: list[str], failed: FailedQuestions | None, message: str
+    tmp_path: Path, filters: list[str], failed: list[str] | None, message: str
 ) -> None:
+    of_a_run = None if failed is None else FailedQuestions("r1", frozenset(failed))
     with pytest.raises(GoldenError, match=re.escape(message)) as caught:
-        selected(tmp_path, *filters, failed=failed)
+        selected(tmp_path, *filters, failed=of_a_run)
     assert caught.value.exit_code == 2
 
 

@@ -89,21 +89,7 @@ def test_a_verdict_that_does_not_decide(value: object, question: Question, lacks
     assert ask(returning({"declined": False}), NEGATIVE).declined is False
 
 
-KNOWN = "none, openai, openai:MODEL, recorded:FILE or package.module:function"
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("judge `no.such.module:judge`", "cannot import `no.such.module`: no module named `no`; "),
-        ("judge `json:judge`", "`json` has no function `judge`; it has "),
-        ("judge `json:__name__`", "is not a function but str; name a function, such as ask"),
-        *(
-            (f"unknown judge `{name}`", f"write {KNOWN}")
-            for name in ("nonsense", "recorded", "openai:", "recorded:", ":judge", "a b:judge", "")
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "said"), data("judge_replies.json")["judges_that_there_are_not"])
 def test_a_judge_that_there_is_not(name: str, said: str) -> None:
     with pytest.raises(UsageError) as raised:
         open_judge(name.split("`")[1], models=Models(1), cache=None)

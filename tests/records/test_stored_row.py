@@ -109,16 +109,7 @@ def test_columns_of_a_newer_version_are_left_alone() -> None:
     assert flat == StoredRow(id="1", sources=(StoredSource(chunk_id="a"),), verdicts=judged)
 
 
-@pytest.mark.parametrize(
-    ("columns", "outcome"),
-    [
-        ({"passed": True}, "pass"),
-        ({"passed": False}, "fail"),
-        ({}, "not measured"),
-        ({"error": "target_error: x"}, "error"),
-        ({"passed": True, "error": "judge_error: x"}, "error"),
-    ],
-)
+@pytest.mark.parametrize(("columns", "outcome"), data("records.json")["what_became_of_a_question"])
 def test_what_became_of_a_question(columns: dict[str, Any], outcome: str) -> None:
     flat = StoredRow.of({"id": "1", **columns})
     assert flat.outcome == outcome
@@ -194,14 +185,6 @@ def test_what_two_rows_hold_differs_in_the_part_that_differs() -> None:
     assert all(len({each[part] for each in orders}) == 5 for part in ("sources_print", "texts_print"))
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        ({}, 1),
-        ({"by_title": True, "expected": ["Fare Zones", "fare_zones", "Fees"]}, 2),
-        ({"expected": []}, 0),
-        ({"expected": None}, None),
-    ],
-)
+@pytest.mark.parametrize(("columns", "expected"), data("records.json")["expected_sources_are_counted"])
 def test_expected_sources_are_counted_as_they_are_compared(columns: dict[str, Any], expected: int | None) -> None:
     assert prints(**columns)[NUM_EXPECTED] == expected

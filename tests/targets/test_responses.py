@@ -143,18 +143,11 @@ INVALID: dict[str, tuple[Any, str]] = {
     ),
     "answer and ids in a tuple": (("Yes.", ["a", "b"]), f"1: is list, not a source; {PAIR}"),
     "ids and answer in a list": ([("a", "b"), "Yes."], f"0: is tuple, not a source; {PAIR}"),
-    "a number of tool calls": ({"tool_calls": 5}, "`tool_calls` is a number; it must be a list"),
-    "one tool call": ({"tool_calls": {"name": "search"}}, "`tool_calls` is an object; it must be a list"),
-    "the name of a tool": ({"tool_calls": "search"}, "`tool_calls` is a string; it must be a list"),
     "nested beyond all measure": (
         {"tool_calls": [{"name": "a", "arguments": {"x": nested(100_000)}}]},
         "is nested too deeply",
     ),
     "bool of numpy as chunk id": ([np.bool_(True)], "`sources.0.chunk_id` is "),
-    "function without a name": (
-        {"tool_calls": [openai_call("", "{}")]},
-        "`tool_calls.0.name` is empty; write some text",
-    ),
 }
 
 
