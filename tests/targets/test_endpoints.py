@@ -19,6 +19,7 @@ from evaltrack.targets.openai import OpenAITarget, Sampling
 from evaltrack.tracking.server import CHAT_PATH, open_gateway
 from tests.actors import asked
 from tests.conftest import few_questions
+from tests.files import data
 from tests.mlflow_server import MlflowServer
 from tests.openai_behaviours import Reply, Usage
 from tests.openai_server import OpenAIServer
@@ -76,14 +77,7 @@ def test_a_store_without_a_gateway(store_uri: str) -> None:
         open_target("endpoints:/birds", store_uri=store_uri)
 
 
-@pytest.mark.parametrize(
-    ("variables", "authorization"),
-    [
-        ({"TOKEN": "secret"}, "Bearer secret"),
-        ({"USERNAME": "anna", "PASSWORD": "secret"}, "Basic YW5uYTpzZWNyZXQ="),
-        ({}, ""),
-    ],
-)
+@pytest.mark.parametrize(("variables", "authorization"), data("targets.json")["logins"])
 def test_the_login_is_that_of_mlflow(
     server: str, variables: dict[str, str], authorization: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

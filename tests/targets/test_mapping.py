@@ -31,9 +31,6 @@ def refusal(value: object, **settings: str) -> str:
     return str(caught.value)
 
 
-# Settings
-
-
 # Without a mapping
 
 
@@ -42,24 +39,14 @@ def test_without_a_mapping_json_is_a_response(raw: bytes) -> None:
     assert ResponseReader().from_json(raw) == Response(answer="Yes.")
 
 
-@pytest.mark.parametrize(
-    ("raw", "message"),
-    [
-        *((blank, "is empty; it must be JSON") for blank in (b"", b" \n", b"\xef\xbb\xbf")),
-        (b'{"answer": "Ye', "is not JSON (EOF while parsing a string at line 1 column 14); "),
-        (b"<html>\n  <p>No</p>", "it starts with `<html> <p>No</p>`"),
-        (b"\x80\x81", "it starts with `\ufffd\ufffd`"),
-        (b'{"answer": "a"} {"answer": "b"}', "is not JSON (trailing characters at line 1 column 17); "),
-        (b'[{"id": "a", "score": NaN}]', "is not JSON ("),
-        (b'data: {"answer": "a"}\n\n', "is a stream of events, not JSON; turn streaming off; it starts with `data: "),
-        ('{"answer": "a"}'.encode("utf-16"), "is UTF-16; save it as UTF-8"),
-        (b"[" * 100_000, "is not JSON (recursion limit exceeded"),
-    ],
-)
-def test_no_response(raw: bytes, message: str) -> None:
+TOO_DEEP = ("[" * 100_000, "is not JSON (recursion limit exceeded")
+
+
+@pytest.mark.parametrize(("raw", "message"), [*TABLES["no_responses"], TOO_DEEP])
+def test_no_response(raw: str, message: str) -> None:
     """Bytes that are not JSON, or not a response, are refused with the place and their beginning."""
     with pytest.raises(InvalidResponseError) as caught:
-        ResponseReader().from_json(raw)
+        ResponseReader().from_json(raw.encode(errors="surrogateescape"))
     assert message in str(caught.value)
     assert len(str(caught.value)) < 2 * EXCERPT
 
@@ -93,9 +80,6 @@ def test_wrong_mapping(settings: dict[str, str], message: str | None) -> None:
 def test_nothing_found(value: object) -> None:
     """JSON in which nothing at all is found is no response, though it has no wrong field either."""
     assert refusal(value, url="link") == "holds none of answer, sources, tool_calls, abstained"
-
-
-# Excerpts
 
 
 # What jmespath itself does not expect
