@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import evaltrack
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule, Threshold
+from evaltrack.compare.comparison import Comparison, GroupDelta, Rule
 from evaltrack.compare.reruns import Reruns
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
@@ -35,7 +35,6 @@ from tests.comparisons import (
     LOST,
     MRR,
     RECALL,
-    TOKENS,
     comparison,
     flat,
     hostile,
@@ -155,30 +154,6 @@ def test_a_difference_has_its_sign_and_is_not_0_unless_it_is(name: str, value: f
 @pytest.mark.parametrize(("name", "value", "text"), CASES["a_value_is_written_in_the_form_of_its_metric"])
 def test_a_value_is_written_in_the_form_of_its_metric(name: str, value: float, text: str) -> None:
     assert metric_number(name, value) == text
-
-
-@pytest.mark.parametrize(
-    ("metric", "text"),
-    [
-        (
-            RECALL,
-            "Recall@3 0.800 → 0.700, −0.100 (12.5 % worse), 95 % interval −0.250 to +0.050, n 20, allowed 5 %",
-        ),
-        (
-            replace(RECALL, candidate=0.9, drop=-0.2, interval=None, threshold=Threshold(0.05, relative=False)),
-            "Recall@3 0.800 → 0.900, +0.100 (20 % better), n 20, allowed 0.05",
-        ),
-        (
-            replace(RECALL, baseline=0.0, candidate=0.1, drop=None, interval=None, threshold=None, n=12_000),
-            "Recall@3 0.000 → 0.100, +0.100, n 12,000",
-        ),
-        (replace(TOKENS, interval=None), "Tokens 1,000 → 1,250, +250 (25.1 % worse), n 24"),
-        (replace(MRR, interval=None, threshold=None), "MRR 0.750 → 0.750, ≈ 0 (less than 0.1 % better), n 20"),
-    ],
-)
-def test_a_metric_on_a_line(metric: MetricDelta, text: str) -> None:
-    (line,) = words.metric_lines(comparison(), [metric])
-    assert say.metric_line(line) == text
 
 
 def test_values_without_their_difference_have_the_decimals_of_others() -> None:

@@ -24,6 +24,7 @@ from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.stored_row import StoredRow
+from evaltrack.report.comparison_words import metric_lines
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import (
@@ -43,6 +44,7 @@ from evaltrack.report.html.plots import AxisMark, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import ranked
 from evaltrack.report.html.questions import longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
+from evaltrack.report.templates import say
 from evaltrack.tracking.rows import stored_rows
 from tests.compared import found, patched, question, row, side
 from tests.comparisons import (
@@ -259,24 +261,33 @@ def test_a_run_is_rendered_to_the_letter() -> None:
 PLOTS: Any = templates().get_template("plots.html").module
 
 
-STEADY = replace(RECALL, candidate=0.8, threshold=None)
+STEADY = replace(RECALL, candidate=0.8, drop=0.0, threshold=None)
+BETTER = replace(RECALL, candidate=0.9, drop=-0.125, interval=(0.01, 0.2))
 PLOTTED: dict[str, MetricDelta] = {
     "worse, the interval is not known": replace(RECALL, interval=None),
     "worse, the interval holds 0": replace(RECALL, interval=(-0.2, 0.0)),
     "worse, the interval excludes 0": replace(RECALL, interval=(-0.2, -0.01)),
-    "better, the interval excludes 0": replace(RECALL, candidate=0.9, interval=(0.01, 0.2)),
-    "a wide limit": replace(RECALL, interval=None, candidate=0.79, threshold=Threshold(0.15, relative=True)),
+    "better, the interval excludes 0": BETTER,
+    "a wide limit": replace(
+        STEADY, candidate=0.79, drop=0.0125, interval=None, threshold=Threshold(0.15, relative=True)
+    ),
     "the same": replace(STEADY, interval=(0.0, 0.0)),
     "the same, an interval that just fits": replace(STEADY, interval=(-0.02, 0.02)),
     "the same, an interval that is too wide": replace(STEADY, interval=(-0.021, 0.02)),
     "no bound": TOKENS,
+    "no bound, and no interval": replace(TOKENS, interval=None),
+    "worse, an interval that reaches far": RECALL,
+    "better, a limit in points": replace(BETTER, threshold=Threshold(0.05, relative=False)),
+    "better than nothing": replace(STEADY, baseline=0.0, candidate=0.1, drop=None, interval=None, n=12_000),
+    "almost the same": replace(MRR, interval=None, threshold=None),
 }
 
 
 def plotted(metric: MetricDelta) -> str:
     reach = axis_reach([metric])
     table = PLOTS.metrics_table(metric_rows(quiet(), [metric]), "")
-    return "\n".join([f"axis: {reach:g} points", *re.findall(r'(?s)<svg class="plot (?!ticks).*?</svg>', table)])
+    words = f"{say.metric_line(metric_lines(quiet(), [metric])[0])}; axis: {reach:g} points"
+    return "\n".join([words, *re.findall(r'(?s)<svg class="plot (?!ticks).*?</svg>', table)])
 
 
 def test_differences_are_drawn_to_the_letter() -> None:
