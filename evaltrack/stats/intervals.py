@@ -150,7 +150,7 @@ def quantile(values: Floats, share: float) -> float:
 
 
 def quantile_interval(
-    baseline: Floats, candidate: Floats, share: float, *, resamples: int = 10_000, seed: int = 0
+    baseline: Floats, candidate: Floats, share: float, *, resamples: int, seed: int = 0
 ) -> Interval | None:
     """Return the 95 % interval of the difference of a quantile, candidate - baseline.
 
@@ -168,7 +168,7 @@ def quantile_interval(
     return Interval(float(low), float(high), "percentile")
 
 
-def swap_test(baseline: Floats, candidate: Floats, share: float, *, resamples: int = 10_000, seed: int = 0) -> float:
+def swap_test(baseline: Floats, candidate: Floats, share: float, *, resamples: int, seed: int = 0) -> float:
     """Return the two-sided p of a paired randomization test of the difference of the quantiles.
 
     If neither side differs, the two values of a question are as likely to be swapped. p is the share of swaps whose
