@@ -17,6 +17,7 @@ from evaltrack.judges.recorded import findings, folded, read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Response, Verdict
 from evaltrack.targets.child import Call, Service
+from evaltrack.targets.functions import binds
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import user_call
 from evaltrack.targets.worker_pool import Order, Pool
@@ -25,12 +26,9 @@ from evaltrack.targets.worker_pool import Order, Pool
 def takes_response(function: Callable[..., Any]) -> bool:
     """Return True if a function can be called with a question and a response."""
     try:
-        inspect.signature(function).bind("question", "response")
-    except TypeError:
-        return False
+        return binds(inspect.signature(function), "question", "response")
     except ValueError:  # some builtins have no signature
         return True
-    return True
 
 
 class FunctionJudge(Judge):

@@ -8,8 +8,9 @@ counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
@@ -132,14 +133,10 @@ def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
         yield "hard_fails: a code is listed twice; put its quotes together"
     yield from _unconfirmed(reply)
     shown_answer = plain(inert(answer))  # as the judge saw it
-    for quote in _quotes(reply):
+    lists = [reply.hypotheses, reply.shifts, reply.crux_quotes, reply.confidence_quotes]
+    for quote in chain(*lists, *(fail.quotes for fail in reply.hard_fails)):
         if not occurs(quote, shown_answer):
             yield f"`{quote[:80]}` is not in the response; quote it letter for letter"
-
-
-def _quotes(reply: ReasoningReply) -> Iterable[str]:
-    lists = [reply.hypotheses, reply.shifts, reply.crux_quotes, reply.confidence_quotes]
-    return [quote for quotes in [*lists, *(fail.quotes for fail in reply.hard_fails)] for quote in quotes]
 
 
 def _unconfirmed(reply: ReasoningReply) -> Iterator[str]:

@@ -169,10 +169,10 @@ def call_shape(function: Callable[..., Any]) -> CallShape:
     parameters = signature.parameters
     if MESSAGES in parameters:
         names = tuple(each for each in parameters if each in ARGUMENTS)
-        names = names if _binds(signature, **dict.fromkeys(names)) else ()
+        names = names if binds(signature, **dict.fromkeys(names)) else ()
         question = parameters.get("question")
     else:
-        names = next((each for each in (("question", "k"), ("question",)) if _binds(signature, *each)), ())
+        names = next((each for each in (("question", "k"), ("question",)) if binds(signature, *each)), ())
         question = next(iter(parameters.values()), None)
     if not names:
         short = getattr(function, "__name__", "ask")
@@ -186,7 +186,8 @@ def _name(function: Callable[..., Any]) -> str:
     return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
 
 
-def _binds(signature: inspect.Signature, *values: object, **named: object) -> bool:
+def binds(signature: inspect.Signature, *values: object, **named: object) -> bool:
+    """Return True if a function with this signature can be called so."""
     try:
         signature.bind(*values, **named)
     except TypeError:
