@@ -90,8 +90,8 @@ class ProcessTarget(Pool, Target):
     @property
     def files(self) -> Mapping[str, str]:
         """The files that its processes had imported when they started and when they ended."""
-        told = [self.facts, *(process.facts or {} for process in self._processes)]
-        return {name: digest for facts in reversed(told) for name, digest in facts["files"].items()}
+        reports = [self.facts, *(process.facts or {} for process in self._processes)]
+        return {name: digest for facts in reversed(reports) for name, digest in facts["files"].items()}
 
     def trace_into(self, home: TraceHome) -> None:
         """Write the function's own traces to a run."""

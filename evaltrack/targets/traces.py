@@ -162,14 +162,14 @@ class TracedAnswers(Target):
             self._missing[question.id] = None
             raise NotRecordedError(f"no trace of `{shown(self._place)}` matches question `{question.id}`")
         self.used.update(dict.fromkeys(ids))
-        if not self._take and len({_said(self._packed[each]) for each in ids}) > 1:
+        if not self._take and len({_content_key(self._packed[each]) for each in ids}) > 1:
             self._ambiguous[question.id] = None
             several = f"{len(ids):,} traces answer question `{question.id}` differently"
             raise NotRecordedError(f"{several}; take one with `take=newest`, or narrow the `filter=`")
         return ids[-1 if self._take == "oldest" else 0]
 
 
-def _said(content: bytes) -> str:
+def _content_key(content: bytes) -> str:
     """Return the text by which responses are compared: all but duration and tokens."""
     try:
         return unpacked(content).model_copy(update={"seconds": None, "usage": None}).model_dump_json()

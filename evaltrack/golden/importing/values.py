@@ -162,6 +162,6 @@ def turns(messages: object) -> list[dict[str, Any]] | None:
     """Return messages as a `history`; None if a message holds more than a role and text."""
     with suppress(ValidationError):
         if isinstance(messages, list) and all(isinstance(each, Mapping) for each in messages):
-            said = [{name: item for name, item in each.items() if item} for each in messages]
-            return [Turn.model_validate(each).model_dump() for each in said]
+            filled = [{name: item for name, item in each.items() if item} for each in messages]
+            return [Turn.model_validate(each).model_dump() for each in filled]
     return None
