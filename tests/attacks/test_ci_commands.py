@@ -18,7 +18,7 @@ from evaltrack.report.escaping import BREAK, clip
 from tests.conftest import evaltrack
 from tests.files import data, put
 from tests.judging import cli
-from tests.test_hostile_text import RENDERINGS, rendered, seen
+from tests.test_hostile_text import PLACES, RENDERINGS, rendered, seen
 
 GITHUB = {"add-mask", "add-matcher", "add-path", "debug", "echo", "endgroup", "error", "group", "notice"}
 GITHUB |= {"remove-matcher", "save-state", "set-env", "set-output", "stop-commands", "warning"}
@@ -81,11 +81,11 @@ def test_the_parsers_see_what_the_runners_see() -> None:
 
 @pytest.mark.parametrize("rendering", PRINTED)
 def test_no_rendering_holds_a_command(rendering: str) -> None:
-    ours = commands(rendered(rendering, "question", "?")) if rendering.endswith("annotations") else []
+    ours = commands(rendered(rendering, PLACES["question"], "?")) if rendering.endswith("annotations") else []
     for number, place in enumerate(sorted({*seen(rendering), "url"})):
         some = [*RUNNERS, ORDERS[number % len(ORDERS)]]
         for order in ORDERS if place in ("question", "url") else some:
-            text = rendered(rendering, place, order)
+            text = rendered(rendering, PLACES[place], order)
             assert sorted(commands(text)) == sorted(ours), (order, place)
             assert "##[" not in text, (order, place)
             assert "##vso" not in text, (order, place)
@@ -94,7 +94,7 @@ def test_no_rendering_holds_a_command(rendering: str) -> None:
 def test_data_and_texts_stay_what_they_were() -> None:
     for order in ("##[error]pwned", "\\##vso[task.debug]pwned"):
         for rendering in ("run, JSON", "comparison, JSON"):
-            assert order in str(json.loads(rendered(rendering, "question", order)))
+            assert order in str(json.loads(rendered(rendering, PLACES["question"], order)))
     assert clip("a ##[error]b", 12) == clip(clip("a ##[error]b", 12), 12) == f"a ##{BREAK}[error]b"
 
 
