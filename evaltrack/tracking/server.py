@@ -1,4 +1,4 @@
-"""Finds address and login of an MLflow server's AI gateway, and forwards requests of evaltrack's pages to it."""
+"""Finds an MLflow server's AI gateway (address, login), and forwards requests of evaltrack's pages to the server."""
 
 from __future__ import annotations
 
