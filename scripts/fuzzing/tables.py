@@ -10,13 +10,13 @@ from pathlib import Path
 from random import Random
 
 import openpyxl
-from evaltrack.golden.importing.formats import FORMATS
 
 from evaltrack import open_golden
 from evaltrack.api.compare_sides import side_of_run
 from evaltrack.api.import_golden import import_golden
 from evaltrack.compare.engine import compare
 from evaltrack.errors import EvaltrackError
+from evaltrack.golden.importing.layouts import FORMATS
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.tracking.rows import count_rows, read_table, stored_rows
 from evaltrack.tracking.tags import ROWS
