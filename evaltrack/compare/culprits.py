@@ -55,8 +55,7 @@ def find_culprits(changed: ChangedQuestions, num_common: int) -> list[Culprit]:
     A page without an observed change is a culprit only if it explains more than half.
     """
     worse, shown = changed.worse, _Shown(changed, num_common)
-    suspects = {change.id: list(_suspects(change, shown)) for change in worse}
-    chosen = _chosen(suspects)
+    chosen = _chosen({change.id: list(_suspects(change, shown)) for change in worse})
     found: dict[tuple[CulpritKind, str | None, str], Culprit] = {}
     for change in worse:
         one = chosen[change.id]

@@ -116,7 +116,7 @@ def _weight(name: str, was: str | None, now: str | None) -> int:
     if name.startswith(OWN_PARAM):
         return 2
     if name == TARGET or name.startswith(f"{TARGET}."):
-        return 3 if name == TARGET else 4
+        return 3
     if name.startswith(PACKAGE):
         return 6
     return {CORPUS: 7, COMMIT: 8, **dict.fromkeys((RECORDED_RESPONSES, RECORDED_VERDICTS, *DIGESTS), 9)}.get(name, 5)

@@ -129,6 +129,12 @@ def test_two_values_and_their_difference_agree_as_they_are_written(
     assert metric_form(name).course(was, now) == tuple(course)
 
 
+def test_the_number_that_is_written_is_that_of_the_text() -> None:
+    assert metric_form("pass_rate").written(0.12346) == pytest.approx(metric_form("mrr").written(0.12346)) == 0.123
+    assert metric_form("mrr").written(-0.12346, 1) == -0.1235
+    assert [metric_form("mrr").decimals(was, was + 0.6) for was in (99.0, 100.0)] == [0, 0]
+
+
 def test_every_hint_has_a_bound_that_a_value_can_miss_and_meet() -> None:
     bounds = {score.name: score.hint.good for score in SCORES if score.hint}
     assert {name: bound for name, bound in bounds.items() if not 0 < bound < 1} == {}

@@ -193,19 +193,23 @@ def test_a_uniform_drop_lies_off_zero() -> None:
     assert -0.56 < found.low < -0.5 < found.high < -0.4
 
 
-def test_the_method_follows_from_the_pairs() -> None:
-    """Many pairs and changes are resampled; few are by ratios, where hardly two are alike; else two pairs are added."""
-    assert interval(graded(200, 5)).method == "bca"
-    assert interval(times(20)).method == "bootstrap-t"
-    assert interval(graded(40, 5)).method == interval(flips(2000, 20, 5)).method == "adjusted-t"
-    assert interval(times(2100)).method == "bca-grouped"
+FOUR_OF_FIVE = np.zeros(5), np.array([0.1, 0.1, 0.2, 0.4, 0.7])
 
 
 @pytest.mark.parametrize(
-    ("n", "changes", "method"), [(100, 30, "bca"), (99, 30, "adjusted-t"), (100, 29, "adjusted-t")]
+    ("pairs", "method"),
+    [
+        (flips(100, 25, 5), "bca"),
+        (flips(99, 25, 5), "adjusted-t"),
+        (flips(100, 24, 5), "adjusted-t"),
+        (times(2100), "bca-grouped"),
+        (times(20), "bootstrap-t"),
+        (FOUR_OF_FIVE, "bootstrap-t"),
+    ],
 )
-def test_a_hundred_pairs_and_thirty_changes_are_resampled(n: int, changes: int, method: str) -> None:
-    assert interval(flips(n, changes - 5, 5), resamples=20).method == method
+def test_the_method_follows_from_the_pairs(pairs: Pairs, method: str) -> None:
+    """Many pairs and changes are resampled; few are by ratios, where hardly two are alike; else two pairs are added."""
+    assert interval(pairs, resamples=20).method == method
 
 
 def test_groups_of_close_differences_tell_as_much_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from scipy.stats import binom, fisher_exact, nbinom, permutation_test
 
 from evaltrack.stats import significance
-from evaltrack.stats.significance import PairedTest, holm, luck, p_of_lost_passes, sign_flip, worse_than_record
+from evaltrack.stats.significance import (
+    PairedTest,
+    holm,
+    luck,
+    one_sided,
+    p_of_lost_passes,
+    sign_flip,
+    worse_than_record,
+)
 from tests.files import data
 
 
@@ -81,6 +89,11 @@ def test_the_sum_of_two_thousand_changes_is_taken_as_normal(n: int, is_normal: b
     differences = np.resize(np.linspace(0.05, 1, 20), n) * np.where(np.arange(n) % 21 < 10, -1, 1)
     normal = erfc(differences.sum() / sqrt(2 * (differences**2).sum()))
     assert (sign_flip(np.zeros(n), differences).p == pytest.approx(normal, rel=1e-9)) is is_normal
+
+
+def test_a_loss_that_no_drawn_sum_reaches_has_the_least_p() -> None:
+    assert sign_flip(np.zeros(21), np.linspace(1, 1.2, 21)).p == 1 / 50_001
+    assert (one_sided(0.2, worse=True), one_sided(0.2, worse=False)) == (0.1, 1.0)
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
