@@ -45,7 +45,7 @@ def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
     """Return the data that a journal stores about an evaluation besides its rows, without passwords."""
     return {
         "command": plan.command.as_json(),
-        "signature": plan.signature.model_dump(),
+        "signature": plan.signature.model_dump(mode="json"),
         "store": store.shown,
         "experiment": plan.settings.experiment or None,
         "made_from": plan.made_from,

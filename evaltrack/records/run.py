@@ -6,9 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from evaltrack.records.base import Count, Record, Text, first_of, verb
 from evaltrack.records.row import Traced
@@ -59,15 +58,6 @@ class Signature(Record):
     model: str = ""
     selection: SelectedPart | None = None
     scores: tuple[OwnScore, ...] = Field(default=(), max_length=MOST_SCORES)
-
-    @model_serializer(mode="wrap")
-    def _without_empty_parts(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out `selection` for a whole set, and `scores` for a run without own scores."""
-        dumped: dict[str, Any] = dump(self)
-        if self.selection is None:
-            dumped.pop("selection", None)
-        scores = dumped.pop("scores", ())
-        return dumped | ({"scores": list(scores)} if scores else {})
 
     @property
     def own_names(self) -> tuple[str, ...]:

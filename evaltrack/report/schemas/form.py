@@ -84,7 +84,7 @@ class Delta(Form):
 
 
 def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:
-    """Return the schema of the written form of this type. A signature omits `selection` and `scores` if it has none."""
+    """Return the schema of the written form of this type."""
     made = headed(_open(plain(TypeAdapter(kind).json_schema(mode="serialization", by_alias=True))), name, title)
     if is_dataclass(kind):
         made["properties"] |= {"schema": {"const": f"evaltrack.{name}/1"}}
@@ -92,7 +92,7 @@ def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:
     if "Signature" in made.get("$defs", {}):
         signature = plain(Signature.model_json_schema())
         made["$defs"] |= signature.pop("$defs")
-        signature["required"] = [each for each in signature["properties"] if each not in ("selection", "scores")]
+        signature["required"] = list(signature["properties"])
         made["$defs"]["Signature"] = signature | {"additionalProperties": True}
     return made
 
