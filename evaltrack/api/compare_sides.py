@@ -9,20 +9,19 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from evaltrack.compare.pairing import ALWAYS, GROUP_METRICS, LIGHT_COLUMNS, SECONDS, Side, numbers, side_frame
 from evaltrack.errors import Guide, TrackingError, UsageError, listed, printable
 from evaltrack.metrics.catalogue import BY_METRIC, own_scores_of
 from evaltrack.metrics.measure import NO_OVERALL, passes
-from evaltrack.records import Signature
-from evaltrack.records.base import Count, count
 from evaltrack.records.row import Tally
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import PRINTS, StoredRow
 from evaltrack.report.run_json import RUN_SCHEMA
+from evaltrack.report.schemas.run import RunForm
 from evaltrack.tracking.find_runs import fetch_rows
 from evaltrack.tracking.rows import (
     BATCH,
@@ -119,28 +118,7 @@ def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
 
 # The rows of a saved `evaltrack run --output json` become a Parquet file, and get the same checks as those of a run
 
-HEAD = 200
-"""Bytes at the start of a saved run that hold the name of its schema."""
-
 SAVE = "save one with: evaltrack run GOLDEN > {}"
-
-
-class _Totals(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    num_questions: Count | None = None
-    num_errors: Count = 0
-
-
-class _Saved(BaseModel):
-    """The fields that are read from a saved run."""
-
-    signature: Signature
-    rows: list[dict[str, Any]]
-    status: str = "FINISHED"
-    totals: _Totals = _Totals()
-    metrics: dict[str, Any] = {}
-    settings: dict[str, str] = {}
 
 
 def side_of_file(path: Path, folder: Path) -> Side:
@@ -153,7 +131,7 @@ def side_of_file(path: Path, folder: Path) -> Side:
     import pyarrow.parquet as pq
 
     try:
-        info, rows = _checked(path.name, _Saved.model_validate(_object_in(path)))
+        info, rows = _checked(path.name, _read(path))
         table = pa.Table.from_pylist(list(map(file_columns, rows)), schema=file_schema(info.signature.own_names))
         pq.write_table(table, folder / "baseline.parquet", row_group_size=BATCH)
         side = side_of_table(info, folder / "baseline.parquet")
@@ -167,31 +145,27 @@ def side_of_file(path: Path, folder: Path) -> Side:
         raise UsageError(f"{path}: is damaged: {error}; save it again") from None
     except ValidationError as error:
         raise UsageError(f"{path}: is damaged or of another version: {value_problem(error)}; save it again") from None
-    except RecursionError:
-        raise UsageError(f"{path}: is damaged: it is nested too deeply") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as error:
         raise UsageError(f"{path}: is damaged or of another version: {type(error).__name__}: {error}") from None
     return side
 
 
-def _object_in(path: Path) -> dict[str, Any]:
-    """Return the JSON object of a file that `evaltrack run` wrote."""
+def _read(path: Path) -> RunForm:
     content = path.read_bytes()
     try:
-        saved: Any = json.loads(content)
-    except ValueError as error:
-        saved = None
-        if RUN_SCHEMA.encode() in content[:HEAD]:
-            raise DamagedError(f"it was cut off ({error})") from None
-    if isinstance(saved, dict) and isinstance(saved.get("sets"), list):
-        problem = f"holds the runs of {count(len(saved['sets']), 'golden set')}; save each set in its own file"
-        raise UsageError(f"{path}: {problem}", guide=Guide.BASELINE)
-    if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
-        raise UsageError(f"{path}: is not a saved run ({RUN_SCHEMA}); {SAVE.format(path)}", guide=Guide.BASELINE)
-    return saved
+        return RunForm.model_validate_json(content, strict=True)
+    except ValidationError:
+        if RUN_SCHEMA.encode() not in content:
+            raise UsageError(
+                f"{path}: is not a saved run ({RUN_SCHEMA}); {SAVE.format(path)}", guide=Guide.BASELINE
+            ) from None
+        if b'"evaltrack.runs/' in content:
+            problem = "holds the runs of several golden sets; save each set in its own file"
+            raise UsageError(f"{path}: {problem}", guide=Guide.BASELINE) from None
+        raise
 
 
-def _checked(name: str, saved: _Saved) -> tuple[Run, list[StoredRow]]:
+def _checked(name: str, saved: RunForm) -> tuple[Run, list[StoredRow]]:
     """Return a saved run and its rows, after a check of its status and of the names of its scores."""
     if saved.status != "FINISHED":
         raise DamagedError(f"its run is {saved.status}, and only a FINISHED one is a baseline")
@@ -207,8 +181,8 @@ def _checked(name: str, saved: _Saved) -> tuple[Run, list[StoredRow]]:
         "",
         name,
         saved.signature,
-        num_questions=len(rows) if saved.totals.num_questions is None else saved.totals.num_questions,
-        num_errors=saved.totals.num_errors,
+        num_questions=saved.totals["num_questions"],
+        num_errors=saved.totals["num_errors"],
         means=saved.metrics,
         settings=saved.settings,
     )

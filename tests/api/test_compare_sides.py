@@ -35,8 +35,11 @@ def saved(**other: Any) -> dict[str, Any]:
     ]
     lines = "".join(f"{row.question.id}\t{row.question.digest}\n" for row in rows)
     signature = {"golden": "g", "golden_digest": sha256(lines.encode()).hexdigest(), "k": 5, "target": "t"}
-    whole = {"schema": RUN_SCHEMA, "signature": signature, "rows": [flatten(row, 5) for row in rows]}
-    return {**whole, **other}
+    parts: dict[str, Any] = {name: {} for name in ("metrics", "counts", "groups", "by_judge", "cost_usd", "settings")}
+    parts |= {"target_seconds": {}, "criteria": [], "notes": [], "aims": [], "status": "FINISHED"}
+    parts |= {"run_id": "r", "experiment_id": "0", "totals": {"num_questions": 2, "num_errors": 0}}
+    rows_of_it = [flatten(row, 5) for row in rows]
+    return {"schema": RUN_SCHEMA, "signature": signature, "rows": rows_of_it, **parts, **other}
 
 
 def write(folder: Path, content: object) -> Path:
@@ -49,19 +52,25 @@ def test_a_saved_run(tmp_path: Path) -> None:
     side = side_of_file(write(tmp_path, saved()), tmp_path)
     assert (side.info.num_questions, side.info.num_errors) == (2, 0)
     assert side.rows(["1", "7"], ()).keys() == {"1"}
-    side = side_of_file(write(tmp_path, saved(totals={"num_questions": 2, "num_errors": 1, "more": "x"})), tmp_path)
+    side = side_of_file(write(tmp_path, saved(totals={"num_questions": 2, "num_errors": 1, "more": 3})), tmp_path)
     assert (side.info.num_questions, side.info.num_errors) == (2, 1)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"totals": {"num_questions": 63}}, ".*it holds 2 rows, and the run says that it asked 63 questions"),
+        (
+            {"totals": {"num_questions": 63, "num_errors": 0}},
+            ".*it holds 2 rows, and the run says that it asked 63 questions",
+        ),
         ({"metrics": {"recall_at_k": 0.123}}, ".*the mean of its rows is not the run's recall_at_k"),
         ({"status": "FAILED"}, "its run is FAILED, and only a FINISHED one is a baseline"),
-        ({"rows": [*saved()["rows"], saved()["rows"][0]]}, ".*several rows have one id: `0`"),
         (
-            {"rows": saved()["rows"][1:]},
+            {"rows": [*saved()["rows"], saved()["rows"][0]], "totals": {"num_questions": 3, "num_errors": 0}},
+            ".*several rows have one id: `0`",
+        ),
+        (
+            {"rows": saved()["rows"][1:], "totals": {"num_questions": 1, "num_errors": 0}},
             r"its questions are not those of the golden set that it names \(`golden_digest`\)",
         ),
     ],
@@ -120,10 +129,12 @@ def test_what_is_no_saved_run(tmp_path: Path, content: object) -> None:
 
 def test_a_file_of_several_sets_or_one_that_was_cut_off_says_so(tmp_path: Path) -> None:
     sets = write(tmp_path, {"schema": "evaltrack.runs/1", "sets": [saved(), saved()]})
-    with pytest.raises(UsageError, match=r"holds the runs of 2 golden sets; save each set in its own file"):
+    with pytest.raises(UsageError, match=r"holds the runs of several golden sets; save each set in its own file"):
         side_of_file(sets, tmp_path)
     cut = write(tmp_path, json.dumps(saved(), indent=2)[:-100])
-    with pytest.raises(UsageError, match=r"is damaged: it was cut off \(.*\); save it again"):
+    with pytest.raises(
+        UsageError, match=r"is damaged or of another version: Invalid JSON: EOF while parsing .*; save it again"
+    ):
         side_of_file(cut, tmp_path)
 
 
