@@ -27,7 +27,7 @@ from evaltrack.report.html.comparison_page import comparison_html, comparison_sc
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
 from evaltrack.system.processes import release_free_memory
-from evaltrack.tracking.find_runs import shown_side_by_side, side_by_side
+from evaltrack.tracking.find_runs import shown_side_by_side
 from evaltrack.tracking.notes import COMPARISON_PAGE, accepted_words, log_comparison
 from evaltrack.tracking.store import Store, connect_to_read
 
@@ -93,14 +93,16 @@ def compare_runs(
     if reruns.calls and not isinstance(rerunner, str):
         reruns = replace(reruns, tokens=rerunner.tokens, usd=rerunner.usd)
     release_free_memory()  # before the reports are made
-    link = side_by_side(store, candidate_run, baseline_run)
+    beside = shown_side_by_side(candidate_run, baseline_run)
+    place = (candidate_run.experiment_id, candidate_run.run_id, baseline_run.run_id)
+    link = store.compare_link(*place) if beside else None
     comparison = replace(comparison, reruns=reruns, compare_link=link, screen=comparison_screen)
     if log:
-        _log(store, comparison)
+        _log(store, comparison, beside=beside)
     return comparison
 
 
-def _log(store: Store, comparison: Comparison) -> None:
+def _log(store: Store, comparison: Comparison, *, beside: bool) -> None:
     candidate, baseline = comparison.candidate, comparison.baseline
     passes = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     counted = comparison.passing_compared
@@ -114,7 +116,6 @@ def _log(store: Store, comparison: Comparison) -> None:
     }
     texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
     release_free_memory()  # the page takes many times its size while it is made
-    beside = shown_side_by_side(candidate, baseline)
     note = comparison_note(comparison, candidate.experiment_id, side_by_side=beside)
     form = comparison_json(comparison)
     log_comparison(store, candidate.run_id, flips, comparison.verdict, result, form, texts, note)

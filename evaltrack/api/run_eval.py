@@ -52,7 +52,7 @@ from evaltrack.tracking.runs import (
     reopen_run,
 )
 from evaltrack.tracking.server_retries import few_retries
-from evaltrack.tracking.store import Store, check_is_there, connect
+from evaltrack.tracking.store import Store, connect, connect_to_read
 from evaltrack.tracking.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -198,8 +198,7 @@ def resume_run(
         TrackingError: the MLflow store is out of reach, or lost what was written.
         KeyboardInterrupt: it was interrupted; the run is KILLED and can be resumed.
     """
-    check_is_there(tracking_uri)
-    store = connect(tracking_uri)
+    store = connect_to_read(tracking_uri)
     run_id = run_to_resume(run_id, store)
     command = command_to_resume(run_id, store)
     return evaluate_golden(

@@ -33,7 +33,6 @@ from evaltrack.system.processes import Stop
 from evaltrack.tracking.find_runs import find_evaluation, named_run
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
-    Child,
     end_child,
     end_parent,
     find_children,
@@ -279,9 +278,9 @@ def _resumed(plan: SweepPlan, store: Store, name: str) -> OpenRun:
     if children and not children.keys() & set(plan.digests):
         why = "its configurations, golden set or version of evaltrack differ"
         raise UsageError(f"run {run_id} is a different sweep: {why}. Start a new one, without `resume=`")
-    for each in children.values():
-        if each.status == "RUNNING":
-            is_resumable(each.run_id, store)  # raises if another process is working on it
+    for child_id, status in children.values():
+        if status == "RUNNING":
+            is_resumable(child_id, store)  # raises if another process is working on it
     return reopen_sweep(store, run_id, plan.name)
 
 
@@ -292,7 +291,7 @@ def _evaluate(plan: SweepPlan, runs: SeveralRuns, progress: Progress, stop: Stop
     for each, digest in zip(plan.configurations, plan.digests, strict=True):
         if stop.is_requested:
             raise KeyboardInterrupt
-        run_id, is_finished = _state(runs.store, children.get(digest))
+        run_id, is_finished = _state(runs.store, *children.get(digest, ("", "")))
         if is_finished:
             reused += 1
             runs.results.append(stored_result(runs.store, find_evaluation(runs.store, run_id)))
@@ -305,15 +304,13 @@ def _evaluate(plan: SweepPlan, runs: SeveralRuns, progress: Progress, stop: Stop
     return reused
 
 
-def _state(store: Store, child: Child | None) -> tuple[str, bool]:
+def _state(store: Store, run_id: str, status: str) -> tuple[str, bool]:
     """Return the finished or resumable run of a configuration or "", and True if it is finished."""
-    if child is None:
-        return "", False
-    if is_resumable(child.run_id, store):
-        return child.run_id, False
-    if child.status == "RUNNING":
-        end_child(store, child.run_id)
-    return (child.run_id, True) if child.status in ("FINISHED", "FAILED") else ("", False)
+    if run_id and is_resumable(run_id, store):
+        return run_id, False
+    if status == "RUNNING":
+        end_child(store, run_id)
+    return (run_id, True) if status in ("FINISHED", "FAILED") else ("", False)
 
 
 def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int) -> SweepResult:

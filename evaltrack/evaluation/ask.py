@@ -15,7 +15,6 @@ from evaltrack.metrics.measure import Measured, Rules, measure
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
     Failure,
-    FailureKind,
     Judge,
     OwnValues,
     Question,
@@ -29,7 +28,7 @@ from evaltrack.records import (
     together,
 )
 from evaltrack.records.base import cut, valid_text
-from evaltrack.records.row import seconds_now
+from evaltrack.records.row import FailureKind, seconds_now
 from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.threads import aside
 from evaltrack.targets.worker_pool import InterruptedCallError, asked_twice

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from evaltrack.errors import GoldenError, Guide
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed, spread_kind
-from evaltrack.system.files import check_result_file, locked_folder, write_result_file
+from evaltrack.system.files import check_result_file, content_digest, locked_folder, write_result_file
 
 MAX_QUESTION_BYTES = 1 << 20
 MAX_ARRAY_BYTES = 64 << 20
@@ -147,10 +147,7 @@ def only_writer(path: Path) -> AbstractContextManager[None]:
 
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file's content; empty if it cannot be read."""
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""
+    return content_digest(path, 64)
 
 
 def is_empty_file(path: Path) -> bool:

@@ -14,7 +14,8 @@ from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, cut, digest_of, prompt, refuse_copy, tagged
 from evaltrack.judges.neutral_text import TAG_RULE, inert
-from evaltrack.records import ForeignText, Question, Response, Unit
+from evaltrack.records import ForeignText, Question, Response
+from evaltrack.records.verdict import Unit
 from evaltrack.tracking.registry import RegisteredPrompt
 
 SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT = 12_000, 3_000, 300

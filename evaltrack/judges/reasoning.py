@@ -22,17 +22,8 @@ from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted
 from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.rubric import RUBRIC_VERSION
 from evaltrack.metrics.rubric_tables import ANCHORS, misfits
-from evaltrack.records import (
-    CruxTreatment,
-    Dimensions,
-    ForeignText,
-    Mode,
-    Observed,
-    Question,
-    Response,
-    UncertaintyTreatment,
-)
-from evaltrack.records.verdict import ObservedHardFail
+from evaltrack.records import Dimensions, ForeignText, Observed, Question, Response
+from evaltrack.records.verdict import CruxTreatment, Mode, ObservedHardFail, UncertaintyTreatment
 
 QUOTE_LIMIT = 2000
 """The most characters of a quote."""

@@ -18,8 +18,9 @@ from importlib.resources import files
 from typing import Any, Literal, TypeAlias, get_args
 
 from evaltrack.errors import UsageError
-from evaltrack.records import CruxTreatment, Dimensions, Mode, Observed, Reasoned, UncertaintyTreatment
+from evaltrack.records import Dimensions, Observed, Reasoned
 from evaltrack.records.finding_words import unknown_field
+from evaltrack.records.verdict import CruxTreatment, Mode, UncertaintyTreatment
 
 RUBRIC_VERSION = 2
 """Incremented whenever a definition here changes. Runs are compared only within one version."""

@@ -9,30 +9,16 @@ from evaltrack.records.base import ForeignText, Record
 from evaltrack.records.question import Passage, Question, Turn
 from evaltrack.records.response import Response, Source, ToolCall, Usage, together
 from evaltrack.records.roles import Closable, Judge, PlainTarget, Scorer, Target
-from evaltrack.records.row import Failure, FailureKind, Reasoned, Row, Tally, Tokens
-from evaltrack.records.run import METRICS_VERSION, Signature, Weights
-from evaltrack.records.verdict import (
-    CruxTreatment,
-    Dimensions,
-    Mode,
-    Observed,
-    OwnScore,
-    OwnValues,
-    UncertaintyTreatment,
-    Unit,
-    Verdict,
-)
+from evaltrack.records.row import Failure, Reasoned, Row, Tally, Tokens
+from evaltrack.records.run import Signature, Weights
+from evaltrack.records.verdict import Dimensions, Observed, OwnScore, OwnValues, Verdict
 
 __all__ = [
-    "METRICS_VERSION",
     "Closable",
-    "CruxTreatment",
     "Dimensions",
     "Failure",
-    "FailureKind",
     "ForeignText",
     "Judge",
-    "Mode",
     "Observed",
     "OwnScore",
     "OwnValues",
@@ -51,8 +37,6 @@ __all__ = [
     "Tokens",
     "ToolCall",
     "Turn",
-    "UncertaintyTreatment",
-    "Unit",
     "Usage",
     "Verdict",
     "Weights",

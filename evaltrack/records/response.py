@@ -199,10 +199,17 @@ def read_usage(value: object) -> object:
     held = plain(value)
     if not isinstance(held, Mapping):
         return held
-    snake = {_snake(name): item for name, item in held.items()}
-    for dialect in DIALECTS:
-        if _known(snake, dialect):
-            return _in_our_form(snake, dialect)
+    counts = _flat(held)
+    for each in DIALECTS:
+        if each.prompt[0] in counts or each.completion[0] in counts:
+            found = {
+                "prompt_tokens": _total(counts, each.prompt),
+                "completion_tokens": _total(counts, each.completion),
+                "cached_tokens": _first(counts, each.cached),
+                "reasoning_tokens": _first(counts, each.reasoning),
+            }
+            # missing counts and other values are left to validation, which names them
+            return {name: count for name, count in found.items() if count is not None}
     return {name: item for name, item in held.items() if name in Usage.model_fields}
 
 
@@ -238,39 +245,26 @@ def plain(value: object) -> object:
     return whole.to_dict("records") if hasattr(value, "columns") else whole.tolist()
 
 
-def _known(usage: Mapping[str, Any], dialect: Dialect) -> bool:
-    return usage.get(dialect.prompt[0]) is not None or usage.get(dialect.completion[0]) is not None
+def _flat(usage: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the items that are not None by their names in snake case, those of details as ``details.name``."""
+    flat: dict[str, Any] = {}
+    for name, item in usage.items():
+        details = plain(item)
+        if isinstance(details, Mapping):
+            flat |= {f"{_snake(name)}.{part}": each for part, each in details.items() if each is not None}
+        if item is not None:
+            flat[_snake(name)] = item
+    return flat
 
 
-def _in_our_form(usage: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
-    """Return the counts of one format. Missing counts and other values are left to validation, which names them."""
-    found = {
-        "prompt_tokens": _together(usage, dialect.prompt),
-        "completion_tokens": _together(usage, dialect.completion),
-        "cached_tokens": _first(usage, dialect.cached),
-        "reasoning_tokens": _first(usage, dialect.reasoning),
-    }
-    return {name: count for name, count in found.items() if count is not None}
+def _total(counts: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """Return the sum of the numbers; the first item if one of them is no number."""
+    found = [counts[name] for name in names if name in counts]
+    return sum(found) if found and all(map(_counts, found)) else _first(counts, names)
 
 
-def _together(usage: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    counts = [count for name in names if (count := usage.get(name)) is not None]
-    if len(counts) < 2 or not all(map(_counts, counts)):
-        return counts[0] if counts else None
-    return sum(counts)
-
-
-def _first(usage: Mapping[str, Any], places: tuple[str, ...]) -> Any:
-    return next((count for place in places if (count := _at(usage, place)) is not None), None)
-
-
-def _at(usage: Mapping[str, Any], place: str) -> Any:
-    name, _, rest = place.partition(".")
-    item = usage.get(name)
-    if not rest:
-        return item
-    within = plain(item)
-    return within.get(rest) if isinstance(within, Mapping) else None
+def _first(counts: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((counts[name] for name in names if name in counts), None)
 
 
 def _names(dialect: Dialect) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ import getpass
 import hashlib
 import os
 import secrets
-import shutil
 import stat
 import tempfile
 import time
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.system import retries
@@ -26,9 +25,6 @@ OF_DISK = tuple(
     if hasattr(errno, name)
 )
 """Errors of a disk that do not depend on the name of a file: it is full, or fails."""
-
-BOUND = (errno.EBUSY, errno.EPERM, errno.EACCES)
-"""Errors of a rename over a file that is mounted, or that is another user's in a folder such as /tmp."""
 
 
 @contextmanager
@@ -52,13 +48,13 @@ def locked_folder(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def content_digest(path: Path) -> str:
-    """Return the first 12 hex digits of the SHA-256 of a file; empty if it is no regular file or cannot be read."""
+def content_digest(path: Path, digits: int = 12) -> str:
+    """Return the first hex digits of the SHA-256 of a file; empty if it is no regular file or cannot be read."""
     try:
         if not path.is_file():
             return ""
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+            return hashlib.file_digest(file, "sha256").hexdigest()[:digits]
     except OSError:
         return ""
 
@@ -216,19 +212,10 @@ def _replace(path: Path, pieces: Iterable[str]) -> None:
             os.fsync(file.fileno())  # some disks report only here that they are full
         if path.exists():
             part.chmod(stat.S_IMODE(path.stat().st_mode))
-        _rename(part, path)
+        replace_file(part, path)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-
-
-def _rename(part: Path, path: Path) -> None:
-    try:
-        replace_file(part, path)
-    except OSError as error:
-        if error.errno not in BOUND or not path.exists():
-            raise
-        shutil.copyfile(part, path)
 
 
 STATE_VARIABLE = "EVALTRACK_STATE_DIR"
@@ -246,14 +233,7 @@ def state_folder() -> Path:
 
     That folder is `XDG_STATE_HOME`, else `~/.local/state`.
     """
-    from platformdirs import user_state_path
-
-    if folder := os.environ.get(STATE_VARIABLE):
-        return Path(folder)
-    try:
-        return user_state_path("evaltrack", appauthor=False)
-    except RuntimeError:
-        return _homeless() / "state"
+    return _user_folder(STATE_VARIABLE, "state")
 
 
 def cache_folder() -> Path:
@@ -261,14 +241,19 @@ def cache_folder() -> Path:
 
     That folder is `XDG_CACHE_HOME`, else `~/.cache`.
     """
-    from platformdirs import user_cache_path
+    return _user_folder(CACHE_VARIABLE, "cache")
 
-    if folder := os.environ.get(CACHE_VARIABLE):
+
+def _user_folder(variable: str, kind: Literal["state", "cache"]) -> Path:
+    import platformdirs
+
+    if folder := os.environ.get(variable):
         return Path(folder)
+    usual = {"state": platformdirs.user_state_path, "cache": platformdirs.user_cache_path}
     try:
-        return user_cache_path("evaltrack", appauthor=False)
+        return usual[kind]("evaltrack", appauthor=False)
     except RuntimeError:
-        return _homeless() / "cache"
+        return _homeless() / kind
 
 
 @cache

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from evaltrack.errors import Guide, TrackingError, UsageError
-from evaltrack.records.base import Record, count
+from evaltrack.records.base import Record, count, cut
 from evaltrack.records.run import Run
 from evaltrack.system.files import user_name
 from evaltrack.tracking.find_runs import find_evaluation, of_golden_set
@@ -21,8 +21,8 @@ PREFIX = "evaltrack.baseline."
 PROMOTED = "evaltrack.promoted"
 HISTORY = 100
 FORCE = " (`force=True` insists)"
-LIMIT = 5000
-"""The most characters of a tag that every store accepts."""
+LONGEST_REASON = 700
+"""Characters of a reason that are stored. In JSON one may take six, and not every store accepts tags above 5,000."""
 
 
 class Baseline(Record):
@@ -43,7 +43,7 @@ def tag_of(golden: str) -> str:
 def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = False, by: str | None = None) -> Baseline:
     """Make a run the baseline of its golden set in its experiment. `by` defaults to this process's user.
 
-    A reason that is too long for the tag is cut.
+    A long reason is cut.
 
     Raises:
         UsageError: the run is not FINISHED or not fully measured, and `force` is not given.
@@ -59,12 +59,9 @@ def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = Fals
         run_id=run.run_id,
         by=user_name() if by is None else by,
         at=datetime.now(UTC).isoformat(timespec="seconds"),
-        reason=reason,
+        reason=cut(reason, LONGEST_REASON),
     )
     text = baseline.model_dump_json()
-    while len(text) > LIMIT and baseline.reason:
-        baseline = baseline.model_copy(update={"reason": baseline.reason[: len(baseline.reason) // 2]})
-        text = baseline.model_dump_json()
     with tracking_errors("setting the baseline"):
         store.client.set_experiment_tag(run.experiment_id, tag_of(baseline.golden), text)
         store.client.set_tag(run.run_id, PROMOTED, text)
@@ -111,8 +108,7 @@ def list_baselines(store: Store, experiment_id: str) -> list[Baseline]:
         TrackingError: the store does not answer.
     """
     with tracking_errors("reading the baselines"):
-        tags = store.client.get_experiment(experiment_id).tags
-    return read_baselines(tags)
+        return read_baselines(store.client.get_experiment(experiment_id).tags)
 
 
 def read_baselines(tags: Mapping[str, str]) -> list[Baseline]:

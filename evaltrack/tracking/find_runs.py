@@ -87,13 +87,6 @@ def named_evaluations(store: Store, name_or_id: str) -> list[Run]:
     return [evaluation_of(store, each) for each in newest.values()]
 
 
-def side_by_side(store: Store, candidate: Run, baseline: Run) -> str | None:
-    """Return the link to MLflow's comparison of two runs; None if it cannot show them or the UI is unknown."""
-    if not shown_side_by_side(candidate, baseline):
-        return None
-    return store.compare_link(candidate.experiment_id, candidate.run_id, baseline.run_id)
-
-
 def shown_side_by_side(candidate: Run, baseline: Run) -> bool:
     """Return True if MLflow's view can compare two runs: both have traces and are in one experiment."""
     return candidate.experiment_id == baseline.experiment_id and "off" not in (candidate.traces, baseline.traces)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
@@ -90,16 +89,10 @@ def end_parent(store: Store, parent: OpenRun, status: Status, note: str) -> None
     close_run(store, parent, status)
 
 
-@dataclass(frozen=True)
-class Child:
-    """A child run of a sweep, and its status."""
+def find_children(store: Store, parent: OpenRun) -> dict[str, tuple[str, str]]:
+    """Return id and status of the runs of a sweep, by the digest of their configuration.
 
-    run_id: str
-    status: str
-
-
-def find_children(store: Store, parent: OpenRun) -> dict[str, Child]:
-    """Return the child runs of a sweep by the digest of their configuration: the newest FINISHED one, else the newest.
+    It is the newest FINISHED run, else the newest.
 
     Raises:
         TrackingError: the store does not answer.
@@ -107,7 +100,7 @@ def find_children(store: Store, parent: OpenRun) -> dict[str, Child]:
     runs = runs_below(store, parent.experiment_id, parent.run_id)
     runs.sort(key=lambda run: run.info.status == "FINISHED")  # stable: the last of a kind is the newest
     tagged = ((run.data.tags.get(CONFIGURATION_TAG), run.info) for run in runs)
-    return {digest: Child(info.run_id, info.status) for digest, info in tagged if digest}
+    return {digest: (info.run_id, info.status) for digest, info in tagged if digest}
 
 
 def reopen_sweep(store: Store, run_id: str, name: str) -> OpenRun:

@@ -150,7 +150,8 @@ class RowsError(TrackingError):
 def value_problem(error: ValidationError) -> str:
     """Return the first column of a row that cannot be read, and why."""
     first = error.errors(include_url=False)[0]
-    return f"column `{'.'.join(map(str, first['loc']))}`: {first['msg']}"
+    column = ".".join(map(str, first["loc"]))
+    return f"column `{column}`: {first['msg']}" if column else first["msg"]
 
 
 @contextmanager
@@ -165,12 +166,6 @@ def rows_of_run(run_id: str | None) -> Iterator[None]:
 def damaged(name: str, what: str) -> RowsError:
     """Return the error for a file that is damaged, or was written by another program."""
     return RowsError(name, f"is damaged, or was not written by evaltrack: {what}")
-
-
-def newer(name: str, version: int, run_id: str | None = None) -> RowsError:
-    """Return the error for a file that a later version wrote."""
-    own = f"rows of version {version}, and this one reads version {ROWS_VERSION}"
-    return RowsError(name, f"was written by a newer version of evaltrack ({own})", "upgrade evaltrack", run_id)
 
 
 BATCH = 2000
@@ -333,12 +328,7 @@ class RowsFile:
             table = table if mask is None else table.filter(mask)
             table = table.cast(pa.schema([file_schema(self.own).field(name) for name in table.column_names]))
             table.validate(full=True)  # finds texts that are not UTF-8
-            try:
-                check_values(table, self.own)
-            except DamagedError:
-                if "id" not in names:  # the error names rows by id
-                    self.group(number, [*names, "id"], mask)
-                raise
+            check_values(table, self.own)
         return table
 
     def _check_size(self, number: int, names: Collection[str]) -> None:
@@ -374,7 +364,8 @@ def _check_schema(path: Path, actual: pa.Schema) -> tuple[str, ...]:
     if not version.isdigit() or len(version) > 9:
         raise DamagedError(f"its metadata `{VERSION_KEY}` holds no version")
     if int(version) > ROWS_VERSION:
-        raise newer(path.name, int(version))
+        own = f"rows of version {int(version)}, and this one reads version {ROWS_VERSION}"
+        raise RowsError(path.name, f"was written by a newer version of evaltrack ({own})", "upgrade evaltrack")
     if len(set(actual.names)) < len(actual.names):
         raise DamagedError("two of its columns have one name")
     if "id" not in actual.names:

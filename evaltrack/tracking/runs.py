@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
@@ -207,30 +206,28 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
     run = find_run(store, run_id)
     info, logged = run.info, run.data
     missing = {name: value for name, value in description.params.items() if name not in logged.params}
+    name = info.run_name or description.name
     with tracking_errors("resuming the run"):
         store.client.update_run(run_id, status="RUNNING")
-        store.client.log_batch(run_id, params=run_params(missing), tags=run_tags(description.tags))
-        inputs = run.inputs.dataset_inputs if run.inputs else ()
-        if not any(each.dataset.digest == description.data.digest[:36] for each in inputs):
-            log_dataset(store, run_id, description.data)
+    _describe(store, run, replace(description, name=name, params=missing))
     forget_traces(store, info.experiment_id, run_id)
     return OpenRun(
         run_id,
         info.experiment_id,
         resumed=True,
-        name=info.run_name or description.name,
+        name=name,
         params=frozenset({*logged.params, *description.params}),
         journal=description.tags[JOURNAL_TAG],
         settings=logged_settings_of({**description.params, **logged.params}, logged.tags),
     )
 
 
-def run_metrics(metrics: Mapping[str, float], steps: Mapping[str, int] = MappingProxyType({})) -> list[Metric]:
+def run_metrics(metrics: Mapping[str, float]) -> list[Metric]:
     """Return metrics for MLflow, with the current time."""
     from mlflow.entities import Metric
 
     now = milliseconds_now()
-    return [Metric(metric_name(name), value, now, steps.get(name, 0)) for name, value in metrics.items()]
+    return [Metric(metric_name(name), value, now, 0) for name, value in metrics.items()]
 
 
 def run_params(params: Mapping[str, str]) -> list[Param]:

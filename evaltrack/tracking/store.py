@@ -142,16 +142,6 @@ def connect_to_read(uri: str | None = None) -> Store:
         UsageError: there is no such file; or as `connect`.
         TrackingError: as `connect`.
     """
-    check_is_there(uri)
-    return connect(uri)
-
-
-def check_is_there(uri: str | None = None) -> None:
-    """Raise if a SQLite store is missing. `connect` would create it.
-
-    Raises:
-        UsageError: there is no such file.
-    """
     import mlflow
 
     uri = uri or mlflow.get_tracking_uri()
@@ -159,6 +149,7 @@ def check_is_there(uri: str | None = None) -> None:
     if path is not None and not path.exists() and _opens_databases():
         cure = "evaluate first (evaltrack run GOLDEN), run this where that was done, or set MLFLOW_TRACKING_URI"
         raise UsageError(f"MLflow store {shown_url(uri)}: there is no such file; {cure}")
+    return connect(uri)
 
 
 def _opens_databases() -> bool:

@@ -11,7 +11,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from math import isfinite
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
@@ -19,6 +18,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.records.base import Record
 from evaltrack.records.run import COMMIT, PACKAGES, Logged, Run, System, commit_words, shown_settings
+from evaltrack.system.files import content_digest
 from evaltrack.tracking.rows import CURE, RowsError
 
 GOLDEN_TAG = "evaltrack.golden"
@@ -60,14 +60,9 @@ def read_tag(kind: type[T], text: str | None) -> T | None:
         return None
 
 
-def sound_metric(value: float) -> bool:
-    """Return True if a number can be a metric: finite, and not larger than `LARGEST`."""
-    return isfinite(value) and abs(value) <= LARGEST
-
-
 def sound_count(value: float | None) -> int:
     """Return a number of questions from a metric; 0 if it is not valid."""
-    return int(value) if value is not None and sound_metric(value) and value > 0 else 0
+    return int(value) if value is not None and 0 < value <= LARGEST else 0
 
 
 def sound_moment(milliseconds: int | None) -> int:
@@ -78,12 +73,6 @@ def sound_moment(milliseconds: int | None) -> int:
 ROWS: Final = "per_question.parquet"
 TRIALS: Final = "trials.parquet"
 RowsFile = Literal["per_question.parquet", "trials.parquet"]
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_logged(tags: Mapping[str, str], run_id: str) -> Logged | None:
@@ -108,7 +97,7 @@ def check_logged(path: Path, name: RowsFile, run: Run) -> None:
     if run.logged is None:
         return
     digest = run.logged.rows if name == ROWS else run.logged.trials
-    if (actual := file_digest(path)) != digest:
+    if (actual := content_digest(path, 64)) != digest:
         told = f"its SHA-256 is {actual[:12]}…, and tag `{LOGGED_TAG}` says {digest[:12]}…"
         raise RowsError(name, f"was changed after the run: {told}", CURE, run.run_id)
 

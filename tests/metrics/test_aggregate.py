@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from evaltrack.evaluation.loop import merge
 from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Ledger, Summary
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Failure, FailureKind, Question, Response, Row, Tokens, Usage, Verdict
+from evaltrack.records import Failure, Question, Response, Row, Tokens, Usage, Verdict
+from evaltrack.records.row import FailureKind
 from tests.files import data
 from tests.metrics.test_measure import HIT, MISS, chunks, question
 

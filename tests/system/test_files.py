@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.system import files, retries
+from evaltrack.system import retries
 from evaltrack.system.files import (
     check_result_file,
     locked_folder,
@@ -153,20 +152,6 @@ def test_text_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write_result_file(tmp_path / "result.json", pieces())
     assert names(tmp_path) == set()
-
-
-@pytest.mark.parametrize("code", [errno.EBUSY, errno.EPERM])
-def test_a_file_that_no_other_may_replace_is_written_where_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
-    def refuse(part: Path, path: Path) -> None:
-        raise OSError(code, os.strerror(code), str(path))
-
-    path = tmp_path / "result.json"
-    path.write_text("what was there before")
-    monkeypatch.setattr(files, "replace_file", refuse)
-    write_result_file(path, ["new"])
-    assert (path.read_text(), names(tmp_path)) == ("new", {"result.json"})
 
 
 def test_a_file_in_a_folder_that_cannot_be_written_to_is_written_where_it_is(

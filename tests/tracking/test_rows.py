@@ -274,13 +274,6 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     assert list(stored_rows(written(empty, tmp_path / "empty.parquet"))) == empty
 
 
-def test_an_error_names_the_rows_whatever_columns_are_read(tmp_path: Path) -> None:
-    rows = rich_rows()
-    path = written([replace(rows[0], difficulty="impossible"), *rows[1:]], tmp_path / "rows.parquet")
-    with pytest.raises(TrackingError, match=f"column `difficulty` holds `impossible` in row `{rows[0].id}`"):
-        list(read_table(path, ["difficulty"]))
-
-
 def test_the_table_has_no_texts_of_sources() -> None:
     table = table_of(rich_rows(("own",)), ("own",))
     assert table["retrieved"][:2] == ["a, B, c", "A, B, ?"]
