@@ -11,33 +11,13 @@ FAILURES: dict[str, str] = {
 """The meaning of each kind of failure."""
 
 
-OWN_ERRORS = (
-    "CommandTargetError",
-    "EmptyIndexError",
-    "FailedElsewhereError",
-    "HttpTargetError",
-    "InvalidResponseError",
-    "NotJudgedError",
-    "NotRecordedError",
-    "ProcessEndedError",
-    "UnreadableVerdictError",
-)
-"""Exception classes of evaltrack whose messages need no class name."""
-
-
 def failure_words(error: str) -> str:
     """Return the error of a row for people: ``the target took too long: no response within 60 s``."""
-    kind, colon, _ = error.partition(": ")
-    if not colon or kind not in FAILURES:
-        return error
-    is_told = error.startswith(f"{kind}: NotRecordedError: ")  # no target was called
-    return failure_message(error) if is_told else f"{FAILURES[kind]}: {failure_message(error)}"
+    kind, _, message = error.partition(": ")
+    return f"{FAILURES[kind]}: {message}" if kind in FAILURES else error
 
 
 def failure_message(error: str) -> str:
-    """Return the error of a row without its kind and without an evaltrack class: ``no response within 60 s``."""
-    kind, colon, message = error.partition(": ")
-    if not colon or kind not in FAILURES:
-        return error
-    name, named, rest = message.partition(": ")
-    return rest if named and name in OWN_ERRORS else message
+    """Return the error of a row without its kind: ``no response within 60 s``."""
+    kind, _, message = error.partition(": ")
+    return message if kind in FAILURES else error

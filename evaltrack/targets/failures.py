@@ -67,9 +67,9 @@ def error_text(error: object) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return the type of an error and its message."""
+    """Return the type of an error and its message; of an error of evaltrack only its message, which says all."""
     message = _message(error)
-    return message if isinstance(error, RaisedElsewhereError) else f"{type(error).__name__}: {message}"
+    return message if type(error).__module__.startswith("evaltrack.") else f"{type(error).__name__}: {message}"
 
 
 def usage_of(outcome: object) -> Usage | None:

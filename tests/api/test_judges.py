@@ -355,7 +355,7 @@ def test_where_no_verdict_can_be_had_nothing_is_logged(store_uri: str, tmp_path:
         run = judged_run(tmp_path, store_uri)
         with pytest.raises(InconclusiveError) as error:
             replay_judge(run.run_id, times=2, tracking_uri=store_uri)
-    message = "none of 4 verdicts succeeded; the last failure: judge_error: UnreadableVerdictError"
+    message = "none of 4 verdicts succeeded; the last failure: judge_error: "
     assert str(error.value).startswith(message)
     assert children(store_uri, run.run_id) == []
 

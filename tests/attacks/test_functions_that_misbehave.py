@@ -84,7 +84,7 @@ def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: 
     found = rows(target, several(4))
     first, said, *others = failures(found)
     assert (first, others) == (None, [None, None])
-    assert (said or "").startswith(f"target_error: ProcessEndedError: its process {how}")
+    assert (said or "").startswith(f"target_error: its process {how}")
     assert [row.scores.get("hit") for row in found] == [1.0, None, 1.0, 1.0]
     assert target.notes[0].startswith(f"the process of python target `{name[7:]}` ended 2 times: {how}")
 
@@ -249,7 +249,7 @@ def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> Non
     )
     judge = open_judge(f"{module}:judge", models=Models(1), cache=None)
     found = rows(open_target(f"python:{module}:good"), several(3), judges=[judge])
-    why = "judge_error: ProcessEndedError: its process ended with exit code 0 (called twice, the second time alone)"
+    why = "judge_error: its process ended with exit code 0 (called twice, the second time alone)"
     assert failures(found) == [None, why, None]
     assert [len(row.verdicts) for row in found] == [1, 0, 1]
 

@@ -186,7 +186,7 @@ def test_a_verdict_that_cannot_be_read_is_an_error_row(store_uri: str, tmp_path:
     assert (made.status, made.totals["num_errors"], made.totals["judge_tokens"]) == ("FINISHED", 1, 90)
     assert (made.metrics["reasoning_score"], made.counts["reasoning_score"]) == (64, 1)
     bad = rows["bad"]
-    assert bad["error"].startswith("judge_error: UnreadableVerdictError: `raise the price for everyone` is not in")
+    assert bad["error"].startswith("judge_error: `raise the price for everyone` is not in")
     assert (bad["passed"], bad["reasoning_score"], bad["tier"], bad["crux"]) == (None, None, None, None)
 
 
