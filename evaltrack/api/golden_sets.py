@@ -174,7 +174,7 @@ def add_question(
         GoldenError: lines of the set are bad, or it cannot be written.
     """
     domain = str(fields.get("domain") or Path(path).stem)
-    question = checked_question({"id": "new", "domain": domain} | _given(fields))
+    question = checked_question({"id": "new", "domain": domain} | _without_none(fields))
     if isinstance(question, Question) and question.expected and not question.draft:
         for library, _ in libraries(Path(path), [domain], corpus):
             if missing := list(check_ids([NumberedQuestion(str(path), 0, 0, question)], library)):
@@ -203,7 +203,7 @@ def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed
         questions = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
         texts = {text_key(text): key for key, text in questions.items()}
         for fields in lines:
-            line = {"id": _next_id(questions)} | _given(fields)
+            line = {"id": _next_id(questions)} | _without_none(fields)
             question = checked_question({"domain": path.stem} | line)
             if not isinstance(question, Question):
                 raise UsageError("; ".join(question))
@@ -220,7 +220,7 @@ def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed
     return [question for question, _ in added]
 
 
-def _given(fields: Mapping[str, object]) -> dict[str, object]:
+def _without_none(fields: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -126,8 +126,8 @@ def init_project(
     if project.is_file() and b"[tool.evaltrack" in project.read_bytes():
         notes.append("evaltrack.toml replaces [tool.evaltrack] of pyproject.toml from now on")
     if ci != "none":
-        path, texts_of_ci, more = _ci_file(ci, golden, asked)
-        texts[path] = texts_of_ci
+        path, text, more = _ci_file(ci, golden, asked)
+        texts[path] = text
         notes += more
     kept = [name for name in texts if os.path.lexists(folder / name) and not force]
     written = {name: text for name, text in texts.items() if name not in kept}

@@ -42,25 +42,13 @@ def saved_command(run_id: str) -> Command | None:
     """
     path = _path(run_id)
     try:
+        check_owner(path or state_folder())
         if path is None or path.stat().st_size > SIZE_LIMIT:
             return None
-        check_owner(path)
         saved = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     return Command.of_json(saved) if isinstance(saved, dict) else None
-
-
-def command_to_repeat(run_id: str) -> Command:
-    """Return the command for rerunning questions of a run.
-
-    Raises:
-        UsageError: the run was evaluated elsewhere, or `saved_command` raises.
-    """
-    if saved := saved_command(run_id):
-        return saved
-    check_owner(state_folder())
-    raise UsageError(f"run {run_id} was not evaluated on this machine, so it is not rerun here")
 
 
 def settings_to_repeat(run_id: str, signature: Signature, judges: tuple[str, ...]) -> EvaluationConfig:
@@ -74,7 +62,6 @@ def settings_to_repeat(run_id: str, signature: Signature, judges: tuple[str, ...
     saved = saved_command(run_id)
     settings = saved.settings if saved else _settings_of(signature)
     if saved is None and not judges and signature.judge != "none":
-        check_owner(state_folder())  # if the folder is refused, the user can mend that
         reason = f"run {run_id} was not evaluated on this machine, and commands of a tracking store are not executed"
         raise UsageError(f"{reason}; name what it ran: `judge=JUDGE`")
     return settings.with_(judge=judges or (settings.judge if saved else ("none",)))

@@ -4,49 +4,35 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from evaltrack.api.compare_sides import side_of_run
-from evaltrack.evaluation.ranking import Contender, Leaderboard, ReferenceKind, rank
+from evaltrack.evaluation.ranking import Contender
 from evaltrack.evaluation.result import RunResult
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import Store
 
 
-@dataclass(frozen=True)
-class Line:
-    """The input of one line of a leaderboard: a configuration with the results of its runs."""
-
-    name: str
-    results: Sequence[RunResult]
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-def leaderboard_of(
-    store: Store, lines: Sequence[Line], rank_by: str = "", reference: ReferenceKind = "best"
-) -> Leaderboard:
-    """Return the leaderboard of several configurations, from the rows of their runs.
+def contender_of(
+    store: Store, name: str, results: Sequence[RunResult], settings: Mapping[str, str] = MappingProxyType({})
+) -> Contender:
+    """Return a contender of a leaderboard: a configuration with the rows of its runs.
 
     Raises:
-        UsageError: there is no such metric.
         TrackingError: the store does not answer, or the rows of a run are gone or damaged.
     """
+    runs = [find_evaluation(store, result.run_id) for result in results]
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        contenders = [_contender(store, line, Path(folder)) for line in lines]
-        return rank(contenders, rank_by, reference)
-
-
-def _contender(store: Store, line: Line, folder: Path) -> Contender:
-    runs = [find_evaluation(store, result.run_id) for result in line.results]
+        columns = tuple(side_of_run(store, run, Path(folder)).frame for run in runs)
     return Contender(
-        name=line.name,
+        name=name,
         runs=tuple(runs),
-        columns=tuple(side_of_run(store, run, folder).frame for run in runs),
-        settings=line.settings,
-        usd=_mean([_usd(result) for result in line.results]),
-        seconds=_mean([result.seconds.get("target_seconds.mean") for result in line.results]),
-        seconds_p95=_mean([result.seconds.get("target_seconds.p95") for result in line.results]),
+        columns=columns,
+        settings=settings,
+        usd=_mean([_usd(result) for result in results]),
+        seconds=_mean([result.seconds.get("target_seconds.mean") for result in results]),
+        seconds_p95=_mean([result.seconds.get("target_seconds.p95") for result in results]),
     )
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from evaltrack.api.choose_runs import choose_candidate
-from evaltrack.api.rank_runs import Line, leaderboard_of
+from evaltrack.api.rank_runs import contender_of
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.ranking import Leaderboard
+from evaltrack.evaluation.ranking import Leaderboard, rank
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, metric_table
 from evaltrack.metrics.criteria import Checked
@@ -200,11 +200,11 @@ def write_reports(
 def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[Run]) -> Leaderboard:
     own = [pair for pair in zip(evaluations, pages, strict=True) if pair[0].signature.golden == golden]
     names = Counter(each.name for each, _ in own)
-    lines = [
-        Line(each.name if names[each.name] == 1 else f"{each.name} {each.run_id[:8]}", [page.result])
+    contenders = [
+        contender_of(store, each.name if names[each.name] == 1 else f"{each.name} {each.run_id[:8]}", [page.result])
         for each, page in own
     ]
-    return leaderboard_of(store, lines)
+    return rank(contenders)
 
 
 def _write_set(store: Store, run: Run, overview: Path, name: str, *, with_name: bool) -> SetPage:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaltrack.api.local_commands import command_to_repeat
+from evaltrack.api.local_commands import saved_command
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.reruns import Answer
 from evaltrack.errors import TrackingError, UsageError
@@ -61,9 +61,11 @@ def rerunner_of(
     if run.signature.target.startswith(FIXED):
         return "recorded answers cannot be rerun"
     try:
-        command = command_to_repeat(run.run_id)
+        command = saved_command(run.run_id)
     except UsageError as error:
         return str(error)
+    if command is None:
+        return f"run {run.run_id} was not evaluated on this machine, so it is not rerun here"
     limit = run.num_questions * command.settings.trials if max_reruns is None else max_reruns
     return CandidateRerunner(store, was, now, command, limit, resources, say)
 
@@ -92,7 +94,7 @@ class CandidateRerunner:
         return signature.target.startswith(DETERMINISTIC) and fixed_judge
 
     def records(self, ids: Collection[str]) -> Mapping[str, tuple[int, int]]:
-        """Return earlier passes and trials of questions, as `question_records` does."""
+        """Return earlier passes and trials of questions."""
         return question_records(self.store, self.was, ids)
 
     def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:

@@ -128,12 +128,12 @@ def chosen_settings(
     if golden is not None and "golden" in settings:
         raise UsageError("the golden set is given twice, by position and as `golden=`; leave one out")
     functions: dict[str, Callable[..., Any]] = {}
-    given = dict(settings)
-    for name in {"judge", "scores"} & given.keys():
-        given[name] = _named(name, given[name], functions)
+    values = dict(settings)
+    for name in {"judge", "scores"} & values.keys():
+        values[name] = _named(name, values[name], functions)
     if target is not None:
-        given["target"] = "a function" if callable(target) else target
-    config = settings_of(EvaluationConfig, given)
+        values["target"] = "a function" if callable(target) else target
+    config = settings_of(EvaluationConfig, values)
     if golden is None:
         path = config.golden or default_golden()
     else:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
-from evaltrack.api.rank_runs import Line, leaderboard_of
+from evaltrack.api.rank_runs import contender_of
 from evaltrack.api.report_html import stored_result
 from evaltrack.api.run_eval import check_evaluation, chosen_settings, evaluate_plan
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.loop import Progress
 from evaltrack.evaluation.plan import Plan, check_measurable, named_target, planned
+from evaltrack.evaluation.ranking import Contender, rank
 from evaltrack.evaluation.result import RunResult, SetResults, SweepResult
 from evaltrack.evaluation.resume import is_resumable
 from evaltrack.evaluation.settings import EvaluationConfig
@@ -319,8 +320,8 @@ def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int) -> SweepResult:
     by_name: dict[str, list[tuple[Configuration, RunResult]]] = {}
     for configuration, each in zip(plan.configurations, runs.results, strict=True):
         by_name.setdefault(configuration.name, []).append((configuration, each))
-    lines = [_line(name, made) for name, made in by_name.items()]
-    board = leaderboard_of(store, lines, plan.file.rank_by, plan.file.reference)
+    contenders = [_contender(store, name, made) for name, made in by_name.items()]
+    board = rank(contenders, plan.file.rank_by, plan.file.reference)
     result = SweepResult(
         run_id=parent.run_id,
         experiment_id=parent.experiment_id,
@@ -345,7 +346,7 @@ def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int) -> SweepResult:
     return result
 
 
-def _line(name: str, runs: list[tuple[Configuration, RunResult]]) -> Line:
-    """Return the line of one configuration, whose runs differ only in their seeds."""
+def _contender(store: Store, name: str, runs: list[tuple[Configuration, RunResult]]) -> Contender:
+    """Return one configuration, whose runs differ only in their seeds, for the leaderboard."""
     axes = {key: value for key, value in runs[0][0].axes.items() if key != "seed"}
-    return Line(name or runs[0][1].signature.target, [result for _, result in runs], axes)
+    return contender_of(store, name or runs[0][1].signature.target, [result for _, result in runs], axes)

@@ -213,9 +213,9 @@ class Question(Record):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Question:
-        given = {name: value for name in EXPECTATIONS if (value := getattr(self, name)) is not None}
-        full = next((name for name, value in given.items() if value), None)
-        empty = next((name for name, value in given.items() if not value), None)
+        expected = {name: value for name in EXPECTATIONS if (value := getattr(self, name)) is not None}
+        full = next((name for name, value in expected.items() if value), None)
+        empty = next((name for name, value in expected.items() if not value), None)
         if full and empty:
             raise ValueError(f"`{full}` names {EXPECTATIONS[full]} but `{empty}` is empty; remove one of them")
         relevant = next((key for key, grade in self.grades.items() if grade >= self.relevant_grade), None)

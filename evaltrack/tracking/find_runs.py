@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 CLOCK_SKEW = 300
 """Seconds by which the clocks of two machines may differ."""
 
+NO_ARTIFACTS = "make their folder available on this machine, restore it, or evaluate again"
+
 RECENT = 100
 """The number of newest evaluations that are searched for golden sets without a comparison."""
 
@@ -269,17 +271,13 @@ def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
         names = _artifacts(store, run_id)
         if names is None or name in names:
             raise
-        raise TrackingError(_gone_words(name, run_id, some_left=bool(names))) from None
+        problem = f"{name} of run {run_id} is missing, but its other artifacts exist; restore it, or evaluate again"
+        if not names:
+            problem = f"{name} of run {run_id} and all its other artifacts are missing; {NO_ARTIFACTS}"
+        raise TrackingError(problem) from None
     if not path.is_file():
         raise TrackingError(f"{name} of run {run_id} is a folder; restore the file, or evaluate again")
     return path
-
-
-def _gone_words(name: str, run_id: str, *, some_left: bool) -> str:
-    if some_left:
-        return f"{name} of run {run_id} is missing, but its other artifacts exist; restore it, or evaluate again"
-    problem = f"{name} of run {run_id} and all its other artifacts are missing"
-    return f"{problem}; make their folder available on this machine, restore it, or evaluate again"
 
 
 def _artifacts(store: Store, run_id: str) -> set[str] | None:

@@ -14,9 +14,9 @@ from evaltrack.tracking.runs import (
     Status,
     as_logged,
     close_run,
-    given_run,
     new_run,
     outer_run,
+    project_run,
     run_metrics,
     run_tags,
 )
@@ -44,15 +44,14 @@ def open_parent(store: Store, experiment: str, name: str, kind: Kind, tags: Mapp
         TrackingError: the store refused.
     """
     journal = uuid4().hex  # a name without a journal, to find the run if its creation is not confirmed
-    own, given = {**(tags or {}), KIND_TAG: kind}, given_run(store)
-    if given is None:
+    run = project_run(store)
+    if run is None:
         outer = outer_run(store, experiment)
         experiment_id = outer.experiment_id if outer else choose_experiment(store, experiment).experiment_id
         below = {PARENT_TAG: outer.run_id} if outer else {}
-        run = new_run(store, experiment_id, name, {**own, JOURNAL_TAG: journal, **below})
-    parent = OpenRun((given or run).info.run_id, (given or run).info.experiment_id, name=name, journal=journal)
-    if given is not None:
-        tag_parent(store, parent, own)
+        run = new_run(store, experiment_id, name, {JOURNAL_TAG: journal, **below})
+    parent = OpenRun(run.info.run_id, run.info.experiment_id, name=name, journal=journal)
+    tag_parent(store, parent, {**(tags or {}), KIND_TAG: kind})
     return parent
 
 

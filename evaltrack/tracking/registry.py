@@ -146,12 +146,12 @@ def loaded_model(store_uri: str, form: ModelForm) -> Callable[[str, int, Sequenc
         raise UsageError(f"{what}: {type(error).__name__}: {error}; {cure}") from error
 
     def call(question: str, k: int, messages: Sequence[Mapping[str, str]]) -> Any:
-        return plain_output(model.predict(_given(form, question, k, messages)))
+        return plain_output(model.predict(_model_input(form, question, k, messages)))
 
     return call
 
 
-def _given(form: ModelForm, question: str, k: int, messages: Sequence[Mapping[str, str]]) -> Any:
+def _model_input(form: ModelForm, question: str, k: int, messages: Sequence[Mapping[str, str]]) -> Any:
     if form.form == "responses":
         return {"input": [dict(each) for each in messages]}
     if form.form == "chat":

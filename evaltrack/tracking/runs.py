@@ -107,7 +107,7 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
         TrackingError: the store refused.
     """
     place = description.place
-    run = None if place else given_run(store)
+    run = None if place else project_run(store)
     if run is not None and GIT_COMMIT not in run.data.tags:
         description = replace(description, tags={**git_tags(caller_folder()), **description.tags})
     if run is None:
@@ -144,18 +144,18 @@ def _log_settings(store: Store, run_id: str, description: Description) -> None:
         artifacts.check()
 
 
-def given_run(store: Store) -> Run | None:
+def project_run(store: Store) -> Run | None:
     """Return the run that `mlflow run` opened for this process; None if it did not.
 
     Raises:
         TrackingError: it does not exist, or has ended.
     """
-    given_id = os.environ.get("MLFLOW_RUN_ID")
-    if not given_id:
+    run_id = os.environ.get("MLFLOW_RUN_ID")
+    if not run_id:
         return None
-    run = find_run(store, given_id)
+    run = find_run(store, run_id)
     if run.info.status != "RUNNING":
-        raise TrackingError(f"MLflow run {given_id} (from MLFLOW_RUN_ID) is {run.info.status}; unset the variable")
+        raise TrackingError(f"MLflow run {run_id} (from MLFLOW_RUN_ID) is {run.info.status}; unset the variable")
     return run
 
 
