@@ -390,7 +390,7 @@ class _Evaluation:
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(self.progress.note, lambda: stop.is_requested)
-            writer.check_artifacts()
+            writer.artifacts.check()
         return result, interruption
 
     def _result(self, takers: Takers, status: Status) -> RunResult:

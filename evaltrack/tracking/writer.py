@@ -67,7 +67,7 @@ class RunWriter:
         self._own, self._traces = own, traces
         self._store, self._run = store, run
         self._run_id, self._experiment_id = run.run_id, run.experiment_id
-        self._artifacts = Artifacts(store, run.run_id)
+        self.artifacts = Artifacts(store, run.run_id)
         self._made = tempfile.TemporaryDirectory(prefix="evaltrack-", ignore_cleanup_errors=True)
         self._file, self._trials_file = (Path(self._made.name) / name for name in (ROWS, TRIALS))
         with self._disk_errors():
@@ -124,17 +124,13 @@ class RunWriter:
                 self._trials.close()
         on_progress("logging the rows", 0, 0)
         if self._trials is not None:
-            self._artifacts.log(self._trials_file)
-        self._artifacts.log(self._file)
+            self.artifacts.log(self._trials_file)
+        self.artifacts.log(self._file)
         if 0 < self._table.rows <= TABLE_ROWS:
-            self._log_table()
+            local = self._file.with_name(TABLE)
+            local.write_text(table_json(table_of(list(self.rows()), self._own)), encoding="utf-8")
+            self.artifacts.log_table(local)
         self._check_rows()
-
-    def _log_table(self) -> None:
-        table = table_of(list(self.rows()), self._own)
-        local = self._file.with_name(TABLE)
-        local.write_text(table_json(table), encoding="utf-8")
-        self._artifacts.log_table(local)
 
     def log_summary(
         self,
@@ -180,15 +176,7 @@ class RunWriter:
             local.parent.mkdir(parents=True, exist_ok=True)
             with local.open("w", encoding="utf-8") as file:
                 file.writelines(pieces)
-        self._artifacts.log(local, path.rpartition("/")[0])
-
-    def check_artifacts(self) -> None:
-        """Compare what the store lists with all that was logged.
-
-        Raises:
-            TrackingError: the store does not answer, or does not hold what was written.
-        """
-        self._artifacts.check()
+        self.artifacts.log(local, path.rpartition("/")[0])
 
     def _check_rows(self) -> None:
         with tracking_errors("reading the rows back"), tempfile.TemporaryDirectory() as folder:
