@@ -1,33 +1,109 @@
-"""A proxy in front of an MLflow server that loses, cuts, delays, doubles and makes up replies.
-
-The server sees nothing of a request with the fault `503`, `empty`, `login` (a web page) or `dropped` (the connection
-ends). It does what was asked where the reply is `lost` or `cut` in half, does it twice where it is `doubled`, and does
-it late where it is `delayed`.
-"""
+"""A proxy in front of an MLflow server that loses, cuts, delays, doubles and makes up replies."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
+FAULTS = (
+    "503",  # refused; the server sees nothing of it
+    "dropped",  # the connection ends; the server sees nothing of it
+    "lost",  # the server does it, and no reply comes
+    "cut",  # the server does it, and half of its reply comes
+    "doubled",  # the server does it twice
+    "delayed",  # by `DELAY`
+    "empty",  # 200 and `{}`, and nothing is done
+    "login",  # 200 and a web page, and nothing is done
+)
 DELAY = 1.0
 """Seconds."""
+
 PAGE = b"<!DOCTYPE html>\n<html><body><form action='/login'>Sign in</form></body></html>"
-Reply = tuple[int, dict[str, str], bytes]
-MADE_UP: dict[str | None, Reply] = {
-    "503": (503, {}, b""),
-    "empty": (200, {"Content-Type": "application/json"}, b"{}"),
-    "login": (200, {"Content-Type": "text/html"}, PAGE),
-}
+
 Choice = Callable[[str], str | None]
 """From a request's method and path, such as `POST /api/2.0/mlflow/runs/create`, to its fault."""
+
+
+class FaultyProxy:
+    """Passes HTTP on to one port, one request a connection."""
+
+    def __init__(self, upstream: int, choose: Choice) -> None:
+        self._upstream, self._choose = upstream, choose
+        self._tasks = set[asyncio.Task[Any] | None]()  # asyncio itself would let go of them half-way
+
+    async def serve(self, ready: Callable[[int], object]) -> None:
+        server = await asyncio.start_server(self._one, "127.0.0.1", 0, limit=1 << 20)
+        ready(server.sockets[0].getsockname()[1])
+        async with server:
+            await server.serve_forever()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._tasks.add(task := asyncio.current_task())
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            request = head + await _body(reader, head)
+            fault = self._choose(" ".join(head.decode("latin-1").split(" ", 2)[:2]))
+            if not await self._answer(fault, request, writer):
+                writer.transport.abort()
+        except (OSError, asyncio.IncompleteReadError):
+            writer.transport.abort()
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(self, fault: str | None, request: bytes, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; whether the connection is ended as HTTP ends it."""
+        made = {"503": ("503 Service Unavailable", b""), "empty": ("200 OK", b"{}"), "login": ("200 OK", PAGE)}
+        if fault in made:
+            status, text = made[fault]
+            kind = "text/html" if fault == "login" else "application/json"
+            head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(text)}\r\nConnection: close\r\n"
+            writer.write(head.encode() + b"\r\n" + text)
+        elif fault != "dropped":
+            if fault == "delayed":
+                await asyncio.sleep(DELAY)
+            reply = await self._ask(request)
+            if fault == "doubled":
+                reply = await self._ask(request)
+            if fault != "lost":
+                writer.write(_half(reply) if fault == "cut" else reply)
+        await writer.drain()
+        return fault not in ("dropped", "lost", "cut")
+
+    async def _ask(self, request: bytes) -> bytes:
+        above, below = await asyncio.open_connection("127.0.0.1", self._upstream)
+        first, _, rest = request.partition(b"\r\n")
+        head, end, body = rest.partition(b"\r\n\r\n")
+        lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"connection:")]
+        below.write(b"\r\n".join([first, b"Connection: close", *lines]) + end + body)
+        try:
+            await below.drain()
+            return await above.read()
+        finally:
+            below.close()
+
+
+def _half(reply: bytes) -> bytes:
+    head, end, body = reply.partition(b"\r\n\r\n")
+    return head + end + body[: len(body) // 2] if body else head[: len(head) // 2]
+
+
+async def _body(reader: asyncio.StreamReader, head: bytes) -> bytes:
+    length = re.search(rb"\r\ncontent-length: *(\d+)", head.lower())
+    if length:
+        return await reader.readexactly(int(length[1]))
+    if b"\r\ntransfer-encoding: chunked" not in head.lower():
+        return b""
+    body = b""
+    while not body.endswith(b"0\r\n\r\n"):
+        body += await reader.readuntil(b"\r\n")
+    return body
 
 
 @dataclass
@@ -45,63 +121,27 @@ class Rules:
         return None
 
 
-class _Proxy(ThreadingHTTPServer):
-    def __init__(self, upstream: int, choose: Choice) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.upstream, self.choose, self.lock = upstream, choose, threading.Lock()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Proxy
-
-    def do_POST(self) -> None:
-        with suppress(OSError):  # the client or the server is gone
-            self.pass_on()
-
-    do_GET = do_PUT = do_PATCH = do_DELETE = do_POST  # noqa: N815 - the names that http.server looks for
-
-    def pass_on(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        with self.server.lock:
-            fault = self.server.choose(f"{self.command} {self.path}")
-        if fault in MADE_UP:
-            self.reply(*MADE_UP[fault])
-        elif fault != "dropped":
-            time.sleep(DELAY if fault == "delayed" else 0)
-            made = [self.ask(body) for _ in range(2 if fault == "doubled" else 1)]
-            if fault != "lost":
-                self.reply(*made[-1], is_cut=fault == "cut")
-
-    def ask(self, body: bytes) -> Reply:
-        server = HTTPConnection("127.0.0.1", self.server.upstream)
-        server.request(self.command, self.path, body or None, dict(self.headers))
-        given = server.getresponse()
-        text = given.read()
-        server.close()
-        kept = {k: v for k, v in given.getheaders() if k.lower() not in ("content-length", "transfer-encoding")}
-        return given.status, kept, text
-
-    def reply(self, status: int, headers: dict[str, str], text: bytes, *, is_cut: bool = False) -> None:
-        if is_cut and not text:
-            return
-        self.send_response_only(status)
-        for name, value in {**headers, "Content-Length": str(len(text)), "Connection": "close"}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text[: len(text) // 2] if is_cut else text)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @contextmanager
 def proxy_thread(address: str, choose: Choice) -> Iterator[str]:
-    """The proxy of a server, which takes one request a connection, in a thread; its address."""
-    with _Proxy(int(address.rpartition(":")[2]), choose) as proxy:
-        thread = threading.Thread(target=proxy.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
+    """The proxy of a server, in a thread; its address."""
+    loop, ports = asyncio.new_event_loop(), list[int]()
+    ready = threading.Event()
+    proxy = FaultyProxy(int(address.rpartition(":")[2]), choose)
+    task = loop.create_task(proxy.serve(lambda port: (ports.append(port), ready.set())))
+
+    def serve() -> None:
         try:
-            yield f"http://127.0.0.1:{proxy.server_port}"
+            loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            pass
         finally:
-            proxy.shutdown()
-            thread.join(10)
+            loop.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    ready.wait(10)
+    try:
+        yield f"http://127.0.0.1:{ports[0]}"
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join(10)
