@@ -12,7 +12,7 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.run import Run
-from evaltrack.report.html.question_parts import numbers
+from evaltrack.report.html.question_parts import ScoreScope, numbers
 from evaltrack.report.run_json import RUN_SCHEMA
 from evaltrack.tracking.rows import TableWriter
 from tests.compared import flatten
@@ -161,4 +161,4 @@ def test_an_identical_question_has_the_rank_of_the_passage_that_counted(tmp_path
     side = side_of_table(info, tmp_path / "rows.parquet")
     brief = side.rows({"1"}, ())["1"]
     assert made.scores["hit"] == 1
-    assert numbers(brief, brief)["ranks"] == [2, 2]
+    assert numbers(brief, brief, ScoreScope(3))["ranks"] == [2, 2]
