@@ -189,8 +189,8 @@ def test_what_other_questions_show_of_a_source_explains_its_loss() -> None:
         return causes_of(*rows, 5, everywhere=everywhere)[0].kind
 
     assert kind(found("x", "a"), found("x", "a", texts={"a": "edited"})) == "source_text_changed"
-    many = [found(*(f"{side}{n}" for n in range(12))) for side in ("old", "new")]
-    assert kind(*many) == "rechunked"
+    for many, cause in ((9, "source_lost"), (10, "rechunked")):
+        assert kind(*(found(*(f"{side}{n}" for n in range(many))) for side in ("old", "new"))) == cause
     assert kind(was, was) == "source_lost"
     declined = row(ASKED, Response(answer="I do not know.", sources=(), abstained=True))
     everywhere = AllSources.of({"other": rows[0]}, {"other": rows[1]})
@@ -439,6 +439,13 @@ def test_a_judge_that_failed_explains_that_nothing_was_measured() -> None:
     assert [cause.kind for cause in causes_of(before, answered, 5)] == ["judge_failed", "answer_changed"]
     lost = patched(row(ASKED, found("c"), score=0.9), **failed)
     assert [cause.kind for cause in causes_of(before, lost, 5)] == ["source_lost", "judge_failed"]
+
+
+def test_a_new_hard_fail_is_the_cause_and_an_old_one_is_none() -> None:
+    was, now = (row(question("q", expected_chunks=None), Response(answer=each)) for each in ("Yes.", "No."))
+    was = patched(was, reasoning_score=80, hard_fails=["HF1"])
+    assert causes_of(was, patched(now, reasoning_score=0, hard_fails=["HF1", "HF5"]), 5)[0].detail == "hard fail: HF5"
+    assert causes_of(was, patched(now, reasoning_score=70, hard_fails=["HF1"]), 5)[0].kind == "answer_changed"
 
 
 def test_of_several_trials_the_row_says_how_many_passed() -> None:

@@ -170,13 +170,9 @@ def test_a_baseline_of_errors_leaves_nothing_to_be_green_about(
 @pytest.mark.parametrize(
     ("reported", "now", "broke", "reason"),
     [
-        (True, 0.76, 0, "Judge score fell from 0.990 to 0.760, 23.2 % (allowed: 10 %)"),  # every question still passes
-        (
-            False,
-            0.2,
-            10,
-            "10 questions broke (allowed: 0); 0 were fixed",
-        ),  # without sources they pass by their verdicts
+        # every question still passes; without sources they pass by their verdicts
+        (True, 0.76, 0, "Judge score fell from 0.990 to 0.760, 23.2 % (allowed: 10 %)"),
+        (False, 0.2, 10, "10 questions broke (allowed: 0); 0 were fixed"),
     ],
 )
 def test_a_fall_of_the_judge_is_a_regression(reported: bool, now: float, broke: int, reason: str) -> None:

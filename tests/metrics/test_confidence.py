@@ -25,7 +25,7 @@ def test_what_claims_nothing_is_told_from_what_cannot_be_read() -> None:
     for text in ("Ich bin mir sicher", "I would bet on it", ""):
         assert read_confidence(text).allows(95)
     two = read_confidence("70% for A, 30% for B")
-    assert [two.allows(number) for number in (70, 30, 50)] == [True, True, False]
+    assert [two.allows(number) for number in (70, 30, 50, 70.5, 70.6)] == [True, True, False, True, False]
 
 
 @pytest.mark.parametrize(("word", "percent"), WORDS.items())

@@ -188,11 +188,6 @@ def test_that_nothing_differed_is_no_certainty() -> None:
     assert paired_interval(same, same) is None
 
 
-def test_a_uniform_drop_lies_off_zero() -> None:
-    found = interval(([1.0] * 50, [0.5] * 50), span=1)
-    assert -0.56 < found.low < -0.5 < found.high < -0.4
-
-
 FOUR_OF_FIVE = np.zeros(5), np.array([0.1, 0.1, 0.2, 0.4, 0.7])
 
 
@@ -219,12 +214,6 @@ def test_groups_of_close_differences_tell_as_much_as_each_alone(monkeypatch: pyt
     grouped = interval(pairs, resamples=2000)
     assert (alone.method, grouped.method) == ("bca", "bca-grouped")
     assert (grouped.low, grouped.high) == pytest.approx((alone.low, alone.high), abs=monte_carlo(pairs))
-
-
-def test_an_interval_stays_within_what_can_be() -> None:
-    found = interval(([1.0] * 5, [0.0] * 5), span=1)
-    assert found.low == -1
-    assert interval(([1.0] * 5, [0.0] * 5)).low < -1
 
 
 @pytest.mark.parametrize(
