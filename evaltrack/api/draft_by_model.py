@@ -1,4 +1,4 @@
-"""Adds draft questions to a golden set: a model writes them from chunks of a corpus, and near misses as negatives."""
+"""Adds drafts to a golden set: a model writes questions on chunks of a corpus, and some that no page answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts a project: writes a settings file, a golden set of examples, a target function and a CI file."""
+"""Starts a project: writes a settings file, a golden set (examples or a sample), a target function and a CI file."""
 
 from __future__ import annotations
 

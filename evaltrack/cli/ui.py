@@ -1,4 +1,4 @@
-"""Defines `evaltrack ui`, which serves evaltrack's pages with MLflow's server or for a remote one.
+"""Defines `evaltrack ui`: serves evaltrack's pages with a new MLflow server, or alone in front of a remote one.
 
 The server answers only under exact host names, which prevents DNS rebinding.
 """

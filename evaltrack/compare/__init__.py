@@ -1,4 +1,4 @@
-"""Compares a candidate run with a baseline run, question by question, finds causes and decides. It reads no store.
+"""Compares a candidate run with a baseline run, question by question, finds causes and decides. Never calls MLflow.
 
 `engine` combines the other modules: `pairing` holds the common questions, `changes` those that differ, `differences`
 and `causes` find the reasons, `culprits` finds common causes, `reruns` decides which broken questions count, `gate`

@@ -1,4 +1,4 @@
-"""Creates and ends the parent run of several evaluations, of golden sets or of a sweep, and finds its child runs."""
+"""Opens, reopens and ends the parent run of golden sets or a sweep, finds its child runs, and logs the leaderboard."""
 
 from __future__ import annotations
 

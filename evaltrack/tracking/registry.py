@@ -1,4 +1,4 @@
-"""Looks up models and prompts in MLflow's registry, reads a model's interface from its signature, and calls it."""
+"""Looks up models and prompts in MLflow, reads a model's interface from its signature, calls it, links it to a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds an MLflow server's AI gateway (address, login), and forwards requests of evaltrack's pages to the server."""
+"""Sends a page's request to an MLflow server with the user's login, and finds its AI gateway (for `endpoints:`)."""
 
 from __future__ import annotations
 

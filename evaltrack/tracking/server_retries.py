@@ -1,4 +1,4 @@
-"""Makes an MLflow client that repeats calls whose reply is missing or cut off, and words a store's errors for users.
+"""Makes an MLflow client that repeats calls without a whole reply, and shortens a store's errors to one safe line.
 
 MLflow retries for four minutes if a server is gone, and not at all if a reply is cut off. Here a server may be gone for
 as long as a restart takes. A call whose reply was cut off is repeated; all writes of evaltrack are idempotent.

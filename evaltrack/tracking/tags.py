@@ -1,4 +1,4 @@
-"""Names and reads evaltrack's tags in MLflow, checks files of rows by digest, makes git tags and names of metrics."""
+"""Defines a run's tags (golden set, signature, system, git), checks its row files, and fits metric names to MLflow."""
 
 from __future__ import annotations
 
