@@ -113,10 +113,9 @@ class Paired:
 
     @cached_property
     def telling(self) -> list[Score]:
-        """The compared scores that determine a question's result, the main ones first."""
-        scores = [each for each in self.table.scores if each.compared and each.tells_result]
-        kept = [each for each in scores if f"{each.name}_b" in self.frame and each.metric not in self.left_out]
-        return sorted(kept, key=lambda each: each.name not in MAIN_SCORES)
+        """The compared scores that determine a question's result."""
+        scores = [each for each in self.table.scores if each.tells_result]
+        return [each for each in scores if f"{each.name}_b" in self.frame and each.metric not in self.left_out]
 
     def failed(self, end: str) -> Any:
         """Return a mask of the errors of one side. Those of a judge that is not compared do not count."""

@@ -168,9 +168,7 @@ def read_confidence(text: str) -> Reading:
     numbers = [each for each in numbers_found if each["low"]]
     if len(numbers) == 1 and _largest(numbers[0]) <= 100:
         return Reading(_unless_negated(_percent(numbers[0]), text, numbers[0].start()))
-    is_expressed = text != plain or (
-        _ANY_NUMBER.search(text) is not None and not any(_largest(n) <= 100 for n in numbers)
-    )
+    is_expressed = text != plain or _ANY_NUMBER.search(text) is not None
     return Reading(None, tuple(map(_percent, numbers_found)), is_expressed and not numbers[1:])
 
 

@@ -189,8 +189,10 @@ def test_what_other_questions_show_of_a_source_explains_its_loss() -> None:
         return causes_of(*rows, 5, everywhere=everywhere)[0].kind
 
     assert kind(found("x", "a"), found("x", "a", texts={"a": "edited"})) == "source_text_changed"
-    for many, cause in ((9, "source_lost"), (10, "rechunked")):
-        assert kind(*(found(*(f"{side}{n}" for n in range(many))) for side in ("old", "new"))) == cause
+    for many, moved, cause in ((9, 0, "source_lost"), (10, 4, "rechunked"), (10, 5, "source_lost")):
+        old, new = ([f"{side}{n}" for n in range(many)] for side in ("old", "new"))
+        texts = {key: f"text of {was}" for key, was in list(zip(new, old, strict=True))[:moved]}
+        assert kind(found(*old), found(*new, texts=texts)) == cause
     assert kind(was, was) == "source_lost"
     declined = row(ASKED, Response(answer="I do not know.", sources=(), abstained=True))
     everywhere = AllSources.of({"other": rows[0]}, {"other": rows[1]})

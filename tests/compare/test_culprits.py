@@ -160,6 +160,7 @@ def test_a_page_that_was_there_before_is_named_for_more_than_half_alone() -> Non
     most = ranked_below(dict.fromkeys(range(6), "promo") | {place: f"x{place}" for place in range(6, 10)})
     few = ranked_below(dict.fromkeys(range(4), "promo") | {place: f"x{place}" for place in range(4, 10)})
     assert culprits(most)[0] == ("page_rose", "promo.md", 6)
+    assert culprits(ranked_below({0: "x", 1: "y"})) == [("source_demoted", None, 2)]
     assert "promo" not in say.cause(few) + " ".join(next_steps(few))
     words = "no single document: an expected source is ranked lower (rank 1 → 4 …)"
     assert say.cause(few) == f"Cause of all 10 questions that got worse: {words}"

@@ -75,6 +75,11 @@ def test_another_word_of_the_judge_is_no_identical_question() -> None:
     assert "in the judge's reasoning" in made.by_fate["changed"][0].cause.detail
 
 
+def test_more_tokens_are_no_lower_score() -> None:
+    sides = [side([patched(each, num_tokens=tokens) for each in rows({})]) for tokens in (100.0, 900.0)]
+    assert fates(compare(*sides, resamples=20)) == {}
+
+
 def test_both_sides_of_what_differs_are_there() -> None:
     made = compared({}, {"a": (found("a!", "other", answer="No."), 0.9), "b": (found("b!", "other"), 0.99)})
     (other,), (gain,) = made.by_fate["changed"], made.by_fate["higher score"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.compare.run_differences import RunDifference, about_sources, run_differences
+from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources, run_differences
 from evaltrack.records.run import Run, System
 from evaltrack.report.templates import say
 from tests.comparisons import BASELINE, CANDIDATE, MADE, comparison
@@ -40,8 +40,10 @@ def test_the_most_important_difference_is_first() -> None:
         )
         for n in "12"
     ]
-    names = [each.name for each in run_differences(*recorded)]
-    assert names == ["model", "prompt", "k", "package a", "corpus", "commit", "target"]
+    found = run_differences(*recorded)
+    names = ["model", "prompt", "k", "package a", "corpus", "commit", "target"]
+    assert [each.name for each in found] == names
+    assert [each.name for each in found if about_answers(each)] == names[:2]
 
 
 COMMIT = "1a2b3c4d5e6f"

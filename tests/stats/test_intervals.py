@@ -298,7 +298,7 @@ def test_quantiles_are_values_that_were_measured(n: int, share: float) -> None:
 
 def test_an_interval_needs_values_on_both_sides() -> None:
     values = np.arange(100.0)
-    assert quantile_interval(values, values + 1, 0.95, resamples=200) is not None
+    assert quantile_interval(values, values + 1, 0.95, resamples=200) == Interval(1.0, 1.0, "percentile")
     assert quantile_interval(values[:99], values[:99] + 1, 0.95, resamples=200) is None
     assert quantile_interval(values[:10], values[:10] + 1, 0.5, resamples=200) is not None
     assert quantile_interval(values[:9], values[:9] + 1, 0.5, resamples=200) is None
