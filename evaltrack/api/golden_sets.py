@@ -178,8 +178,8 @@ def add_question(
     if isinstance(question, Question) and question.expected and not question.draft:
         for library, _ in libraries(Path(path), [domain], corpus):
             if missing := list(check_ids([NumberedQuestion(str(path), 0, 0, question)], library)):
-                cure = "or add it as a draft (`draft=True`)"
-                raise UsageError("\n".join(f"{each.message}; {each.cure}, {cure}" for each in missing))
+                cure = "(an id of your own retriever: quote the passage, or add a draft with `draft=True`)"
+                raise UsageError("\n".join(f"{each.message}; {each.cure} {cure}" for each in missing))
     (made,) = _added(Path(path), [fields], repeats_allowed=False)
     return made
 

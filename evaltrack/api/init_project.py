@@ -187,7 +187,7 @@ def _quote(text: str) -> str:
 def _settings(golden: str, target: str, corpus: str) -> str:
     own = f'# target = "{OWN_FUNCTION}"  # your own app: see evaltrack_target.py\n'
     own *= target.startswith("bm25:")
-    lint = f"\n[golden.lint]\ncorpus = {_quoted(corpus)}\n" if corpus and corpus != SAMPLE else ""
+    lint = f"\n[golden.lint]\ncorpus = {_quoted(corpus)}\n" if target == OWN_FUNCTION else ""  # other ids are its own
     filled = _filled("settings.toml", GOLDEN=_quoted(golden), TARGET=_quoted(target), OTHER_TARGET=own)
     return filled + lint
 
