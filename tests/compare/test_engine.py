@@ -199,6 +199,11 @@ def test_runs_that_measured_something_else_are_refused(part: str, value: Any) ->
         compare(side(rows_of(TEN, {})), side(rows_of(TEN, {}), **{part: value}))
 
 
+def test_other_weights_leave_the_passes_of_an_answer_rubric_compared() -> None:
+    sides = side(rows_of(TEN, {})), side(rows_of(TEN, LOST), weights="alpha=1")
+    assert compare(*sides, ignore=["weights"], resamples=9).count("broke") == 1
+
+
 def test_runs_without_a_common_question_are_refused() -> None:
     with pytest.raises(NotComparableError, match=r"no question in common; compare runs of the same golden set"):
         compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))

@@ -46,6 +46,8 @@ def test_each_rule_says_its_value_and_its_limit() -> None:
 def test_flips_that_are_allowed_or_accepted_do_not_count() -> None:
     made = compared(1, Gate(drops={}, allow_flips=2))
     assert (made.verdict, rules_words(made)) == ("ok", [("held", "1 question broke (allowed: 2); 0 were fixed")])
+    lost = compared(20, Gate(drops={}, allow_flips=2), FIFTY)
+    assert [(rule.kind, rule.state) for rule in lost.rules] == [("net loss", "broken")]
     accepted = compared(1, Gate(drops={}), accepted={"q0": "accepted by a person"})
     assert (accepted.verdict, reasons(accepted)) == ("ok", ["no confirmed failures; not counted: 1 accepted"])
 

@@ -334,6 +334,7 @@ def test_the_test_keeps_its_level_and_finds_what_is_large() -> None:
     assert below <= 10
     steady = np.exp(0.1 * draws.standard_normal(60))
     assert swap_test(steady, 1.5 * steady, 0.95, resamples=1000) < 0.01
+    assert swap_test(np.arange(60.0), np.arange(60.0) + 900, 0.5, resamples=999) == 0.001, "no sample is as far"
     assert swap_test(steady, steady, 0.95, resamples=200) == 1.0
 
 
