@@ -131,7 +131,7 @@ def _reasoning(
         why = NO_OBSERVATION if verdicts else _why_not_judged(question, response, verdicts, judge_failed)
         return Measured(token_scores, {"reasoning_score": why})
     scores, led_to = reasoned(observed, weights)
-    passed = scores["reasoning_score"] >= PASS_SCORE and not response.answer_is_empty
+    passed = passes(scores, 0.0, negative=question.negative, empty=response.answer_is_empty) is True
     return Measured(scores | token_scores | {"pass": float(passed)}, {}, passed=passed, reasoned=led_to)
 
 

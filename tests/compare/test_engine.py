@@ -45,7 +45,7 @@ def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -
     assert reasons(made) == ["1 question broke (allowed: 0); 1 was fixed"]
     assert [fix.id for fix in made.by_fate["fixed"]] == ["q1"]
     (flip,) = made.flips
-    assert (flip.id, flip.was, flip.now, flip.domain) == ("q3", "pass", "fail", "domain 1")
+    assert (flip.id, flip.was, flip.now, flip.domain, flip.difficulty) == ("q3", "pass", "fail", "domain 1", "easy")
     assert (flip.cause.kind, flip.cause.source, flip.cause.rank_before) == ("source_lost", "q3!", 1)
     assert flip.cause.displaced_by == "x"
     assert flip.cause.detail == "`q3!` (rank 1) is no longer returned; `x` took its place"

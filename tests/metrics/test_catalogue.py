@@ -133,6 +133,7 @@ def test_the_number_that_is_written_is_that_of_the_text() -> None:
     assert metric_form("pass_rate").written(0.12346) == pytest.approx(metric_form("mrr").written(0.12346)) == 0.123
     assert (metric_form("mrr").shown(0.12346), metric_form("mrr").written(-0.12346, 1)) == ("0.123", -0.1235)
     assert [metric_form("mrr").decimals(was, was + 0.6) for was in (99.0, 100.0)] == [0, 0]
+    assert [metric_form(name).change(-0.0534) for name in ("mrr", "pass_rate")] == ["−0.053", "−5.3 points"]
 
 
 def test_every_hint_has_a_bound_that_a_value_can_miss_and_meet() -> None:
