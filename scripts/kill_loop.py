@@ -45,7 +45,7 @@ from evaltrack.evaluation.journal import read_command  # noqa: E402 - found thro
 from evaltrack.tracking.rows import read_table  # noqa: E402
 from evaltrack.tracking.store import Store, connect  # noqa: E402
 from tests import warm  # noqa: E402
-from tests.faulty_proxy import proxy_thread  # noqa: E402
+from tests.faulty_proxy import Chance, proxy_thread  # noqa: E402
 from tests.openai_behaviours import answer_judge, slow  # noqa: E402
 from tests.openai_server import OpenAIServer  # noqa: E402
 from tests.stores import trace_counts  # noqa: E402
@@ -73,28 +73,6 @@ def ask(question, k):
     number = int(hashlib.sha256(question.encode()).hexdigest(), 16)
     return {"answer": f"It is {number % 1000}.", "sources": [{"chunk_id": f"c{number % n}"} for n in (2, 3, 5, 7, 11)]}
 """
-
-
-class Chance:
-    """Faults of some kinds at a rate, never more than two in a row."""
-
-    def __init__(self, faults: tuple[str, ...], rate: float, seed: int) -> None:
-        self._faults, self._rate = faults, rate
-        self._chance = Random(seed)  # noqa: S311 - faults, not secrets
-        self._requests = self._in_a_row = 0
-        self.counts = Counter[str]()
-
-    def __call__(self, _request: str) -> str | None:
-        """The fault of a request; the first question asked of a store has one retry only."""
-        self._requests += 1
-        rate = 0 if self._in_a_row >= 2 or self._requests <= 2 else self._rate if not self._in_a_row else 0.2
-        if self._chance.random() >= rate:
-            self._in_a_row = 0
-            return None
-        self._in_a_row += 1
-        fault = self._chance.choice(self._faults)
-        self.counts[fault] += 1
-        return fault
 
 
 @dataclass

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 FAULTS = (
@@ -28,6 +29,28 @@ PAGE = b"<!DOCTYPE html>\n<html><body><form action='/login'>Sign in</form></body
 
 Choice = Callable[[str], str | None]
 """From a request's method and path, such as `POST /api/2.0/mlflow/runs/create`, to its fault."""
+
+
+class Chance:
+    """Faults of some kinds at a rate, never more than two in a row."""
+
+    def __init__(self, faults: tuple[str, ...], rate: float, seed: int) -> None:
+        self._faults, self._rate = faults, rate
+        self._chance = Random(seed)
+        self._requests = self._in_a_row = 0
+        self.counts = Counter[str]()
+
+    def __call__(self, _request: str) -> str | None:
+        """The fault of a request; the first question asked of a store has one retry only."""
+        self._requests += 1
+        rate = 0 if self._in_a_row >= 2 or self._requests <= 2 else self._rate if not self._in_a_row else 0.2
+        if self._chance.random() >= rate:
+            self._in_a_row = 0
+            return None
+        self._in_a_row += 1
+        fault = self._chance.choice(self._faults)
+        self.counts[fault] += 1
+        return fault
 
 
 class FaultyProxy:

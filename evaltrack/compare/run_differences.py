@@ -51,8 +51,7 @@ def run_differences(baseline: Run, candidate: Run) -> tuple[RunDifference, ...]:
     not state its settings, only the signatures are compared. Packages, corpus, commit and digests differ only if both
     runs state them.
     """
-    both = bool(baseline.settings and candidate.settings)
-    names = {*baseline.settings, *candidate.settings} if both else set()
+    names = {*baseline.settings, *candidate.settings} if baseline.settings and candidate.settings else set()
     names -= {*STATES, COMMIT} - (baseline.settings.keys() & candidate.settings.keys())
     was, now = (_settings(run, names) for run in (baseline, candidate))
     unstated = {name for name in was.keys() ^ now.keys() if name in DIGESTS or name.startswith(CODE)}
@@ -96,8 +95,7 @@ def _settings(run: Run, names: Collection[str]) -> dict[str, str]:
     signed = {TARGET: run.signature.target, MODEL: run.signature.model, JUDGE_PROMPT: run.signature.judge_prompt}
     signed |= {GOLDEN_SET: part.whole_digest if part else run.signature.golden_digest}
     settings = {name: value for name, value in run.settings.items() if name in names}
-    installed = read_packages(settings.pop(PACKAGES, ""))
-    settings |= {f"{PACKAGE}{name}": release for name, release in installed.items()}
+    settings |= {f"{PACKAGE}{name}": release for name, release in read_packages(settings.pop(PACKAGES, "")).items()}
     settings |= {f"{CODE}{name}": digest for name, digest in (run.system.files if run.system else {}).items()}
     return settings | {name: value for name, value in signed.items() if value}
 

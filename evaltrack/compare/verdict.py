@@ -94,13 +94,10 @@ def _flips(made: Comparison, states: Mapping[Name, RuleState]) -> Iterator[Rule]
         yield Rule("another system", "unknown", value=broke)
         return
     counted = broke - sum(not flip.counts for flip in flips)
-    if made.gate.kind == "evidence":
-        yield Rule("flips", states[FLIPS] if counted > limit else "held", value=counted, limit=limit)
-        return
     if made.gate.kind == "auto" and made.loss.p < NET_LEVEL and (counted > limit or not limit):
         yield Rule("net loss", "broken", value=counted, limit=limit, p_value=made.loss.p)
         return
-    yield Rule("flips", "broken" if counted > limit else "held", value=counted, limit=limit)
+    yield Rule("flips", states.get(FLIPS, "broken") if counted > limit else "held", value=counted, limit=limit)
     unclear = tuple(flip.id for flip in flips if flip.rerun is not None and flip.rerun.state == "unclear")
     if counted <= limit < counted + len(unclear):
         yield Rule("unclear", "unknown", value=len(unclear), names=unclear)
