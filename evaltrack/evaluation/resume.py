@@ -19,7 +19,7 @@ from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.run import CODE, CORPUS, last_state
 from evaltrack.system.files import NotPrivateError, check_owner, state_folder
-from evaltrack.tracking.find_runs import is_there, named_run
+from evaltrack.tracking.find_runs import find_journaled, is_there, named_run
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, find_run
 
@@ -100,12 +100,13 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
     if unfinished is None:
         nothing = "--resume auto: this command has no interrupted run, so this is a new run" if resume else None
         return Choice(new_journal(), hint="; ".join(passed_over) or nothing)
-    path, run_id = unfinished[0], unfinished[1]["run_id"]
-    if not is_there(store, run_id):
+    path, run_id = unfinished[0], unfinished[1].get("run_id") or find_journaled(store, unfinished[0].stem)
+    if run_id and not is_there(store, run_id):
         return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
     if resume:
         return _going_on(path, run_id, unfinished[1], now)
-    return Choice(new_journal(), hint=f"run {run_id} of the same command was interrupted; --resume auto resumes it")
+    hint = f"run {run_id} of the same command was interrupted; --resume auto resumes it" if run_id else None
+    return Choice(new_journal(), hint=hint)
 
 
 def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
@@ -120,7 +121,7 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
     return _going_on(path, run_id, before, now)
 
 
-def _going_on(path: Path, run_id: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Choice:
+def _going_on(path: Path, run_id: str | None, before: Mapping[str, Any], now: Mapping[str, Any]) -> Choice:
     was = before.get("made_from") or {}
     return Choice(path, run_id, _change_words(was, now["made_from"]), was)
 
@@ -164,8 +165,8 @@ def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
 
 
 def _same(stored: dict[str, Any], now: dict[str, Any]) -> bool:
-    is_open = bool(stored.get("run_id")) and not stored.get("finished")
-    return is_open and stored.get("experiment") == now["experiment"] and _differences(stored, now) == []
+    is_open = stored.get("experiment") == now["experiment"] and not stored.get("finished")
+    return is_open and _differences(stored, now) == []
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str] | None:

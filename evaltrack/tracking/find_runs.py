@@ -221,6 +221,16 @@ def quoted(text: str) -> str:
     return f'"{text}"' if "'" in text else f"'{text}'"
 
 
+def find_journaled(store: Store, journal: str) -> str | None:
+    """Return the id of the run with a journal's name, if it was killed before the journal held the id; else None.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    runs = _search_everywhere(store, f"tags.`{JOURNAL_TAG}` = '{journal}'", 1)
+    return runs[0].info.run_id if runs else None
+
+
 def is_there(store: Store, run_id: str) -> bool:
     """Return True if a run exists and is not deleted.
 

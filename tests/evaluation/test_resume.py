@@ -273,7 +273,7 @@ def test_a_run_that_was_only_just_made(broken_off: Project, cli: CLI, reference:
     command = broken_off.folder / "state" / "commands" / f"{run_id}.json"
     command.unlink()
     assert params
-    assert cli("resume", run_id)[0] == 0
+    assert cli("run", *BASE, "--resume", "auto")[0] == 0
     check_whole(broken_off, run_id, reference)
     run = broken_off.run()
     assert run.data.params == params | {"model": "not stated"}  # which is known at the end
