@@ -59,6 +59,8 @@ def test_a_domain_can_have_a_rule_of_its_own(texts: list[str], verdict: str) -> 
     gate = Gate(drops, domains, explicit=asked_for)
     made = compare(side(rows_of(asked, {})), side(rows_of(asked, {"q0": found("a", "b", "c")})), gate, resamples=100)
     assert made.verdict == verdict
+    recall = next(metric for metric in made.groups[0].metrics if metric.name == "recall_at_k")
+    assert (made.groups[0].kind, recall.interval is not None) == ("domain", True)
 
 
 def test_a_rule_for_an_unknown_domain_and_an_unknown_part_are_refused() -> None:

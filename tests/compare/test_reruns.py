@@ -88,6 +88,7 @@ def test_a_record_is_held_against_trials_and_reruns_of_the_candidate() -> None:
     """A question that passed in one of its own trials is not rerun: the shares are compared."""
     assert state_of("x", record=(5, 5), trials={"q": (1, 5)}) == ("confirmed", 0)
     assert state_of("x", record=(3, 5), trials={"q": (1, 5)}) == ("flaky", 0)
+    assert state_of("x", record=(5, 5), trials={"q": (3, 5)}) == ("flaky", 0)
     assert state_of("x", trials={"q": (1, 5)}) == ("flaky", 0)
 
 

@@ -162,3 +162,8 @@ def test_a_drop_exactly_at_the_threshold_is_no_regression(
     """A relative one is a share of the size of the baseline's value, an absolute one an amount of the metric."""
     assert threshold.exceeded(baseline, candidate, higher_is_better=True) is expected
     assert threshold.exceeded(baseline, candidate, higher_is_better=False) is False
+
+
+def test_a_score_of_ones_own_does_not_replace_a_built_in_one() -> None:
+    own = [OwnScore(name=name, computed_by="f", digest="0") for name in ("politeness", "recall_at_k", "mrr")]
+    assert metric_table(tuple(own)).own_names == ("politeness",)
