@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
@@ -222,12 +223,12 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
     )
 
 
-def run_metrics(metrics: Mapping[str, float]) -> list[Metric]:
+def run_metrics(metrics: Mapping[str, float], steps: Mapping[str, int] = MappingProxyType({})) -> list[Metric]:
     """Return metrics for MLflow, with the current time."""
     from mlflow.entities import Metric
 
     now = milliseconds_now()
-    return [Metric(metric_name(name), value, now, 0) for name, value in metrics.items()]
+    return [Metric(metric_name(name), value, now, steps.get(name, 0)) for name, value in metrics.items()]
 
 
 def run_params(params: Mapping[str, str]) -> list[Param]:

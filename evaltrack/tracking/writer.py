@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
@@ -32,6 +32,9 @@ from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import LOGGED_TAG, ROWS, TRIALS, metric_name
 from evaltrack.tracking.traces import has_trace, traces_gap, write_traces
+
+if TYPE_CHECKING:
+    from mlflow.entities import Metric
 
 TABLE = "per_question.json"
 SUMMARY = "summary.json"
@@ -156,14 +159,27 @@ class RunWriter:
             params={*self._run.params, *params},
             tags={tag.key: tag.value for tag in described},
         )
-        stored = find_run(self._store, self._run_id).data.metrics if self._run.resumed else {}
-        new = run_metrics({name: value for name, value in expected.metrics.items() if stored.get(name) != value})
+        changed = self._changed_metrics(expected.metrics)
 
         def write() -> None:
-            self._store.client.log_batch(self._run_id, metrics=new, tags=described, params=run_params(params))
+            self._store.client.log_batch(self._run_id, metrics=changed, tags=described, params=run_params(params))
 
         write_until_held(self._store, self._run_id, "logging the metrics", write, expected)
         self.log_text(SUMMARY, [json.dumps(summary, indent=2)])
+
+    def _changed_metrics(self, metrics: Mapping[str, float]) -> list[Metric]:
+        """Return the metrics to log. For a resumed run, only those whose value changed.
+
+        MLflow shows the metrics of the last step, regardless of their time: clocks may have gone back.
+        """
+        stored = find_run(self._store, self._run_id).data.metrics if self._run.resumed else {}
+        changed = {name: value for name, value in metrics.items() if stored.get(name) != value}
+        steps = dict[str, int]()
+        with tracking_errors("reading the metrics that were logged before"):
+            for name in changed.keys() & stored.keys():
+                earlier = self._store.client.get_metric_history(self._run_id, name)
+                steps[name] = 1 + max((metric.step for metric in earlier), default=-1)
+        return run_metrics(changed, steps)
 
     def log_text(self, path: str, pieces: Iterable[str]) -> None:
         """Log a text as the artifact `path`, streamed through a file.
