@@ -322,7 +322,7 @@ def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path
     assert [(row.passed, row.passed_again) for row in made.rows] == [(True, (True, True)), (False, (False, False))]
     assert (made.share_within, made.mean_spread, made.num_changed) == (3 / 4, 5, 0)
     assert made.noise == pytest.approx(Z * sqrt(2 * (4 + 12) / 2**2))
-    assert (made.num_verdicts, made.num_errors, made.left_out, made.usage_tokens) == (4, 0, 0, 4 * 30)
+    assert (made.num_verdicts, made.num_errors, made.left_out, made.judge_tokens) == (4, 0, 0, 4 * 30)
     (child,) = children(store_uri, run.run_id)
     assert (child.info.status, child.info.run_name) == ("FINISHED", "judge replay")
     assert child.data.params == {"judge": JUDGE, "times": "2", "replayed_run": run.run_id}

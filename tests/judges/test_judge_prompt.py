@@ -57,7 +57,7 @@ def test_a_registered_prompt_judges(store_uri: str, tmp_path: Path, monkeypatch:
     assert first.metrics["judge_score"] > 0
     assert first.signature.judge_prompt.startswith("prompts:/customs/1 ")
     assert second.signature.judge_prompt.startswith("prompts:/customs/2 ")
-    with pytest.raises(InconclusiveError, match="judge_prompt was 'prompts:/customs/1 "):
+    with pytest.raises(InconclusiveError, match="the baseline's judge prompt is `prompts:/customs/1 "):
         compare_runs(second.run_id, first.run_id, tracking_uri=store_uri)
 
 
