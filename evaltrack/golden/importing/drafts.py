@@ -277,7 +277,8 @@ class _Line:
 
     def _took(self, name: str, path: str, value: Any) -> bool:
         """Store a value as a field; return False if it is empty."""
-        if name in TEXTS and self.preset is not TABLE and isinstance(value, str) and _OBJECT.match(value):
+        is_cell = path in self.row and self.preset is not TABLE  # JSON in a text inside of a cell is text
+        if name in TEXTS and is_cell and isinstance(value, str) and _OBJECT.match(value):
             value = cell(value, strict=False)
         if name in LISTS and value in ([], {}):
             self.fields[name] = []

@@ -12,7 +12,7 @@ from evaltrack import open_golden
 from evaltrack.api.import_golden import import_golden
 from evaltrack.cli.golden import FORMAT_NAMES
 from evaltrack.errors import UsageError
-from evaltrack.golden.importing.layouts import FORMATS
+from evaltrack.golden.importing.layouts import FORMATS, question_of
 from evaltrack.records import Passage
 from tests.conftest import REPO
 from tests.files import data, put
@@ -25,6 +25,13 @@ FIRST_FIVE = ["1", "2", "3", "4", "23"]
 
 def test_the_command_line_has_every_format() -> None:
     assert list(FORMATS) == list(FORMAT_NAMES)
+
+
+def test_json_inside_of_a_cell_is_text(tmp_path: Path) -> None:
+    record = {"inputs": {"question": '{"n": ?}'}, "expectations": {"expected_response": '{"n": 3}'}}
+    ((question,), _) = imported(tmp_path, put(tmp_path / "records.json", [record]), form="mlflow")
+    assert (question.question, question.expected_answer) == ('{"n": ?}', '{"n": 3}')
+    assert question_of(**record) == question.model_copy(update={"domain": "mlflow"})
 
 
 @pytest.mark.parametrize(("name", "form", "with_ids"), data("golden.json")["written_by_tools"])
