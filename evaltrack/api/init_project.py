@@ -58,14 +58,14 @@ EXAMPLE_NOTE = "an example: write a question of your users, and remove `draft`"
 
 @dataclass(frozen=True)
 class ProjectPlan:
-    """The texts of the written files by their paths in `folder`, and the paths of existing files that were kept.
+    """The texts of the written files by their paths in `folder`, and the paths of `existing` files, which were not.
 
     `examples` is the path of a golden set of examples to edit.
     """
 
     folder: Path
     files: Mapping[str, str]
-    kept: Sequence[str]
+    existing: Sequence[str]
     examples: str
     notes: Sequence[str]
 
@@ -81,7 +81,7 @@ def init_project(
 ) -> ProjectPlan:
     """Write those of `evaltrack.toml`, a first golden set, a target and a CI file that do not exist yet.
 
-    An existing `evaltrack.toml` is kept, and its golden set and target are used.
+    An existing `evaltrack.toml` is not written, and gives the golden set and the target.
 
     Args:
         folder: The project's folder, made if it is missing. Other paths are relative to it.
@@ -100,7 +100,8 @@ def init_project(
     folder = Path(folder)
     if (folder / SETTINGS).is_file() and not force:
         run = read_settings(folder).get("run", {})
-        golden, target = golden or str(run.get("golden") or "") or None, target or str(run.get("target") or "")
+        golden = str(run["golden"]) if golden is None and run.get("golden") else golden
+        target = target or str(run.get("target") or "")
     golden = _only_golden(folder) if golden is None else golden
     corpus = _pages_in(folder) if corpus is None else corpus
     _check(golden, corpus=corpus, target=target)
@@ -126,16 +127,16 @@ def init_project(
     if project.is_file() and b"[tool.evaltrack" in project.read_bytes():
         notes.append("evaltrack.toml replaces [tool.evaltrack] of pyproject.toml from now on")
     if ci != "none":
-        path, text, more = _ci_file(ci, golden, asked)
+        path, text, steps = _ci_file(ci, golden, asked)
         texts[path] = text
-        notes += more
-    kept = [name for name in texts if os.path.lexists(folder / name) and not force]
-    written = {name: text for name, text in texts.items() if name not in kept}
+        notes += steps
+    existing = [name for name in texts if os.path.lexists(folder / name) and not force]
+    written = {name: text for name, text in texts.items() if name not in existing}
     with new_files(force=force) as new:
         for name, text in written.items():
             with new.open(folder / name) as file:
                 file.write(text)
-    return ProjectPlan(folder, written, kept, examples if examples in written else "", notes)
+    return ProjectPlan(folder, written, existing, examples if examples in written else "", notes)
 
 
 def _pages_in(folder: Path) -> str:

@@ -152,7 +152,7 @@ def _print_end(plan: ProjectPlan) -> None:
 
     for name in plan.files:
         click.echo(shown_text(str(plan.folder / name)))
-    for name in plan.kept:
+    for name in plan.existing:
         click.echo(f"kept: {shown_text(str(plan.folder / name))}", err=True)
     if plan.examples:
         review = f"evaltrack golden review {quoted(plan.examples)}"

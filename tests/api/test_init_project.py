@@ -83,7 +83,11 @@ def test_a_ci_file_that_is_added_later_runs_what_the_settings_name(project: Path
     (text,) = plan.files.values()
     given = yaml.safe_load(text)["jobs"]["gate"]["steps"][3]["with"]
     assert (given["golden"], given["target"]) == ("golden/docs.jsonl", "python:app.rag:ask")
-    assert plan.kept == ["evaltrack.toml"]
+    assert plan.existing == ["evaltrack.toml"]
+    (project / "docs").rename(project / "pages")
+    assert "golden/pages.jsonl" in init_project(project, golden="").files, (
+        "the one that the settings name was not wanted"
+    )
 
 
 def test_each_ci_has_its_file(project: Path) -> None:
