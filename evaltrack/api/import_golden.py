@@ -80,9 +80,9 @@ def import_golden(
         lines: Drafts = drafts(rows, PRESETS["mlflow"], settings, notes)
     elif named[0].startswith(TRACES):
         form = "traces"
-        place, given = trace_settings(named[0])
-        reader = TraceReader(expression("question", given.question))
-        lines = _asked(past_traces(connect(given.store or tracking_uri), place, given.filter), reader, notes)
+        experiment, chosen = trace_settings(named[0])
+        reader = TraceReader(expression("question", chosen.question))
+        lines = _asked(past_traces(connect(chosen.store or tracking_uri), experiment, chosen.filter), reader, notes)
     else:
         form = detected_format(paths, settings) if form == "auto" else form
         lines = read_format(form, paths, settings, notes)

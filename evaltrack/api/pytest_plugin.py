@@ -142,11 +142,11 @@ _SHARED = pytest.StashKey["SharedRun"]()
 
 def _shared(config: pytest.Config) -> SharedRun:
     if _SHARED not in config.stash:
-        from evaltrack.api.pytest_run import SharedRun, read_settings
+        from evaltrack.api.pytest_run import SharedRun, session_settings
         from evaltrack.errors import EvaltrackError
 
         try:
-            settings = read_settings(config)
+            settings = session_settings(config)
         except EvaltrackError as error:
             raise pytest.UsageError(f"evaltrack: {error}") from None
         outcome = json.loads(getattr(config, "workerinput", {}).get(OUTCOME, "{}"))

@@ -32,7 +32,7 @@ Outcome = tuple[str, str]
 """`pass`, `fail`, `xfail` or `skip`, and the reason."""
 
 
-def read_settings(config: pytest.Config) -> tuple[str, Mapping[str, Any], str]:
+def session_settings(config: pytest.Config) -> tuple[str, Mapping[str, Any], str]:
     """Return the golden set, the other arguments of `run_eval`, and the baseline: from options, else `conftest.py`.
 
     Raises:

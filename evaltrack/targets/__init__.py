@@ -106,7 +106,9 @@ class TargetSettings(BaseModel):
 Settings = TypeVar("Settings", bound=TargetSettings)
 
 
-def read_settings(kind: str, form: type[Settings], settings: Mapping[str, str], also: Iterable[str] = ()) -> Settings:
+def checked_settings(
+    kind: str, form: type[Settings], settings: Mapping[str, str], also: Iterable[str] = ()
+) -> Settings:
     """Return the settings of a target; `also` are the names of those that were taken before.
 
     Raises:

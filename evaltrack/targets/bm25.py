@@ -26,7 +26,7 @@ from evaltrack.golden.corpus import Chunk, domain_folders, parse_chunker, parse_
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.base import count
-from evaltrack.targets import TargetSettings, read_settings
+from evaltrack.targets import TargetSettings, checked_settings
 
 FLOOR = 2.5
 """Default score of the best chunk below which the target abstains; 0: only if no word is shared."""
@@ -66,7 +66,7 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain
     Raises:
         UsageError: the corpus cannot be read, or a setting is wrong.
     """
-    given = read_settings("bm25", Bm25Settings, settings)
+    given = checked_settings("bm25", Bm25Settings, settings)
     read = partial(read_corpus, chunker=parse_chunker(given.chunk), suffixes=parse_suffixes(given.files))
     links, by = _base(Path(place), given.links), given.by
     folders = domain_folders(Path(place)) if by else {"": Path(place)}

@@ -32,7 +32,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
 from evaltrack.system.files import content_digest
 from evaltrack.system.processes import kill_group, own_group, split_command
-from evaltrack.targets import TargetSettings, read_settings
+from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import ending
 from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
 from evaltrack.targets.packages import packages_of_program
@@ -63,7 +63,7 @@ def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
         UsageError: the line cannot be split, the program is missing, or a placeholder or a setting is unknown.
     """
     reader = take_mapping("command", settings)
-    read_settings("command", TargetSettings, settings, FIELDS)
+    checked_settings("command", TargetSettings, settings, FIELDS)
     try:
         arguments = split_command(place)
     except ValueError as error:

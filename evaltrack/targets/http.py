@@ -26,7 +26,7 @@ from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import MASK, shown_text
 from evaltrack.privacy.redaction import SHORTEST_SECRET, parts_of_header, spellings
 from evaltrack.records import Question, Response, Target, Turn
-from evaltrack.targets import TargetSettings, read_settings
+from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.mapping import (
     EXCERPT_BYTES,
@@ -80,7 +80,7 @@ def open_http(place: str, settings: dict[str, str]) -> HttpTarget:
     headers = {name.removeprefix("header."): _header(name, settings.pop(name)) for name in named}
     body = Body(settings.pop("body", ""))
     reader = take_mapping("http", settings)
-    read_settings("http", TargetSettings, settings, ("header.NAME", "body", *FIELDS))
+    checked_settings("http", TargetSettings, settings, ("header.NAME", "body", *FIELDS))
     return HttpTarget(url, headers, reader, body)
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Target
 from evaltrack.records.response import TraceHome
-from evaltrack.targets import read_settings
+from evaltrack.targets import checked_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.functions import FunctionTarget
@@ -54,7 +54,7 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
     is_mapped = not settings.keys().isdisjoint({"answer", "sources", "error"})
     mapping = {name: settings.pop(name) for name in FIELDS if is_mapped and name in settings}
     take_mapping("model", dict(mapping))
-    given = read_settings("model", ModelSettings, settings, FIELDS)
+    given = checked_settings("model", ModelSettings, settings, FIELDS)
     if not uri.partition(":")[2].startswith("/"):
         raise UsageError(f"model `{uri}`: write models:/NAME@ALIAS, models:/NAME/VERSION or runs:/RUN/NAME")
     store = connect(given.store or None)

@@ -21,7 +21,7 @@ from evaltrack.judges.client import LLM, MAX_CONCURRENCY
 from evaltrack.judges.server import NO_KEY, ModelServer, has_server
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
-from evaltrack.targets import TargetSettings, read_settings
+from evaltrack.targets import TargetSettings, checked_settings
 
 SYSTEM = "Answer the question in a few sentences. If you do not know the answer, say that you do not know."
 HOTTEST = 2.0
@@ -45,7 +45,7 @@ def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
     Raises:
         UsageError: neither key nor base URL is set, or a setting is wrong.
     """
-    sampling = read_settings("openai", Sampling, settings)
+    sampling = checked_settings("openai", Sampling, settings)
     if not has_server():
         raise UsageError(f"openai target `{place}`: set OPENAI_API_KEY or OPENAI_BASE_URL first", guide=Guide.MODEL)
     return OpenAITarget(place, sampling)
@@ -61,7 +61,7 @@ def open_endpoint(place: str, settings: dict[str, str]) -> OpenAITarget:
     name, store = place.removeprefix("/"), settings.pop("store", "")
     if not name or "/" in name:
         raise UsageError(f"target `endpoints:{shown_text(place)}`: write endpoints:/NAME")
-    sampling = read_settings("openai", Sampling, settings, ["store"])
+    sampling = checked_settings("openai", Sampling, settings, ["store"])
     from evaltrack.tracking.server import open_gateway
 
     gateway = open_gateway(store or None)

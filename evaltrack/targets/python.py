@@ -35,7 +35,7 @@ from pydantic import ByteSize, Field
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.response import TraceHome
-from evaltrack.targets import TargetSettings, read_settings
+from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.child import Call, Service
 from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.packages import packages_here
@@ -69,7 +69,7 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     Raises:
         UsageError: it cannot be imported, is no function of one or two arguments, or a setting is wrong.
     """
-    given = read_settings("python", PythonSettings, settings)
+    given = checked_settings("python", PythonSettings, settings)
     if given.in_process:
         if given.workers > 1 or given.memory:
             raise UsageError("python target: workers and memory need separate processes; leave in_process out")

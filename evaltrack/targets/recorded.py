@@ -33,7 +33,7 @@ from evaltrack.records.base import count
 from evaltrack.records.finding_words import strangers_note, take_id
 from evaltrack.records.json_text import InvalidJsonError, from_program, kind_of, other_encoding, parsed
 from evaltrack.system.files import content_digest
-from evaltrack.targets import TargetSettings, read_settings
+from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text
 from evaltrack.targets.mapping import FIELDS, Expression, ResponseReader, take_expressions, take_mapping
 from evaltrack.targets.responses import as_response, packed, unpacked
@@ -60,7 +60,7 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
     path, is_mapped, has_settings = Path(place), not settings.keys().isdisjoint(FIELDS), bool(settings)
     own = take_expressions("recorded", OWN, settings)
     mapping = take_mapping("recorded", settings) if is_mapped else None
-    read_settings("recorded", TargetSettings, settings, (*OWN, *FIELDS))
+    checked_settings("recorded", TargetSettings, settings, (*OWN, *FIELDS))
     start = _beginning(path)
     if (rows := own.get("rows")) or start.startswith(b"["):
         return RecordedResponses(path, enumerate(_items(path, rows), start=1), own, mapping, is_list=True)

@@ -29,7 +29,7 @@ from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.base import first_of
 from evaltrack.records.response import TraceHome
-from evaltrack.targets import TargetSettings, read_settings
+from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError, error_text
 from evaltrack.targets.libraries import texts_in
 from evaltrack.targets.mapping import Expression, compile_expression
@@ -57,7 +57,7 @@ def open_traces(place: str, settings: dict[str, str]) -> Target:
         UsageError: there is no such experiment, it holds no traces, or a setting is wrong.
         TrackingError: the store does not answer.
     """
-    given = read_settings("traces", TraceSettings, settings)
+    given = checked_settings("traces", TraceSettings, settings)
     reader = TraceReader(expression("question", given.question), expression("answer", given.answer))
     store = connect(given.store or None)
     return TracedAnswers(place, store, past_traces(store, place, given.filter), reader, given.take)
@@ -72,7 +72,7 @@ def trace_settings(source: str) -> tuple[str, TraceSettings]:
     place, _, query = source.removeprefix("traces:").partition("?")
     if not place:
         raise UsageError(f"`{shown(source)}` names no experiment; write traces:EXPERIMENT")
-    return place, read_settings("traces", TraceSettings, dict(parse_qsl(query, keep_blank_values=True)))
+    return place, checked_settings("traces", TraceSettings, dict(parse_qsl(query, keep_blank_values=True)))
 
 
 def expression(name: str, text: str) -> Expression | None:
