@@ -41,7 +41,7 @@ def loaded(package: str = "evaltrack.report", **escaping: Any) -> Environment:
     """Return the templates of a package; `escaping` are the arguments of `Environment` that escape their values."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(  # noqa: S701 - `escaping` does it
+    made = Environment(  # noqa: S701 - `escaping` does it # nosec B701
         loader=PackageLoader(package), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, **escaping
     )
     made.filters |= {"amount": "{:,}".format, "clip": clip, "count": count, "ours": Ours}
