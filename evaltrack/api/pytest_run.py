@@ -20,7 +20,7 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import OF_TARGET
 from evaltrack.golden.reader import NumberedQuestion, open_golden
-from evaltrack.records.failure_words import failure_words
+from evaltrack.records.row import failure_words
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import one_line
 from evaltrack.report.templates import say

@@ -62,7 +62,7 @@ def ask(question: str, domain: str, history_file: str | None, output: str, setti
         if row.response.answer == ABSTENTION:
             click.echo(FLOOR_CURE, err=True)
     if row.failure is not None:
-        from evaltrack.records.failure_words import failure_words
+        from evaltrack.records.row import failure_words
 
         click.echo(f"Error: {failure_words(str(row.failure))}", err=True)
         return EXIT_INCONCLUSIVE

@@ -117,16 +117,17 @@ def _worst_first(paired: Paired, fate: Fate) -> list[str]:
     """
     import numpy as np
 
-    part, there = paired.frame[paired.frame["fate"] == fate], {score.name for score in paired.telling}
+    frame, there = paired.frame, {score.name for score in paired.telling}
+    places = np.flatnonzero(frame["fate"] == fate)
     sign = 1 if fate in ("fixed", "newly measured", "higher score") else -1
-    keys: list[Any] = [np.zeros(len(part))]
+    keys: list[Any] = [np.zeros(len(places))]
     for name in ("reciprocal_rank", "recall_at_k", "overall_score", "reasoning_score"):
         if name in there:
-            was, now = (np.nan_to_num(numbers(part[f"{name}_{end}"])) for end in "bc")
+            was, now = (np.nan_to_num(numbers(frame[f"{name}_{end}"])[places]) for end in "bc")
             keys.append(sign * np.round(was - now, 9))
     if fate == "newly measured":  # failing questions are first
-        keys.append((part["passed_c"] != False).fillna(True).to_numpy(dtype=bool))  # noqa: E712
-    return list(part["id"].to_numpy()[np.lexsort(keys)])
+        keys.append((frame["passed_c"] != False).fillna(True).to_numpy(dtype=bool)[places])  # noqa: E712
+    return list(frame["id"].to_numpy()[places[np.lexsort(keys)]])
 
 
 # The questions that changed

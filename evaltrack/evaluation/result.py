@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evaltrack.metrics.catalogue import BY_METRIC, MetricTable, metric_table, own_scores_of
 from evaltrack.metrics.criteria import Checked, MeasuredAim, measured_aims
 from evaltrack.records import Row, Signature
-from evaltrack.records.failure_words import failure_message
+from evaltrack.records.row import failure_message
 from evaltrack.records.stored_row import StoredRow
 
 if TYPE_CHECKING:

@@ -23,6 +23,14 @@ Traced = Literal["all", "failed", "off"]
 """The questions of a run that have traces."""
 FailureKind = Literal["target_error", "target_timeout", "target_invalid", "judge_error"]
 
+FAILURES: dict[str, str] = {
+    "target_error": "the target failed",
+    "target_timeout": "the target took too long",
+    "target_invalid": "the response of the target cannot be read",
+    "judge_error": "the judge failed",
+}
+"""The meaning of each kind of failure."""
+
 
 class Failure(Record):
     """The reason why a question could not be measured. It is a record in the row, never a number.
@@ -39,6 +47,18 @@ class Failure(Record):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"
+
+
+def failure_words(error: str) -> str:
+    """Return the error of a row for people: ``the target took too long: no response within 60 s``."""
+    kind, _, message = error.partition(": ")
+    return f"{FAILURES[kind]}: {message}" if kind in FAILURES else error
+
+
+def failure_message(error: str) -> str:
+    """Return the error of a row without its kind: ``no response within 60 s``."""
+    kind, _, message = error.partition(": ")
+    return message if kind in FAILURES else error
 
 
 class Tokens(Record):

@@ -55,10 +55,10 @@ def helpers() -> dict[str, Any]:
     """Return the functions and constants that templates of all formats may use."""
     from evaltrack.compare import change, culprits, differences, run_differences
     from evaltrack.metrics import rubric
-    from evaltrack.records import failure_words, run
+    from evaltrack.records import row, run
     from evaltrack.report import comparison_words, words
 
-    modules = (failure_words, rubric, run, change, culprits, differences, run_differences, words, comparison_words)
+    modules = (row, rubric, run, change, culprits, differences, run_differences, words, comparison_words)
     names = {name: value for module in modules for name, value in vars(module).items()}
     return names | {"first_of": first_of, "verb": verb, "say": say}
 
@@ -78,16 +78,12 @@ class _Sentences:
     """The macros of the templates in `sentences` as functions. Each returns one line; nothing in it is escaped."""
 
     def __getattr__(self, name: str) -> Callable[..., str]:
-        return lambda *given: " ".join(_macros()[name](*given).split())
+        modules = (_plain().get_template(f"sentences/{file}.txt").module for file in ("run", "comparison", "gate"))
+        macro = next(getattr(module, name) for module in modules if hasattr(module, name))
+        return lambda *given: " ".join(macro(*given).split())
 
 
 say = _Sentences()
-
-
-@cache
-def _macros() -> dict[str, Any]:
-    modules = (_plain().get_template(f"sentences/{name}.txt").module for name in ("run", "comparison", "gate"))
-    return {name: macro for module in modules for name, macro in vars(module).items()}
 
 
 @cache

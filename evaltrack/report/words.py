@@ -11,7 +11,7 @@ from evaltrack.metrics.catalogue import HEADLINES, LATENCIES, SCORES, metric_for
 from evaltrack.metrics.metric import MINUS
 from evaltrack.records import Row
 from evaltrack.records.base import first_of
-from evaltrack.records.failure_words import failure_words
+from evaltrack.records.row import failure_words
 from evaltrack.records.stored_row import stored_row
 from evaltrack.report.escaping import clip
 from evaltrack.report.templates import say, sentences

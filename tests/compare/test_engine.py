@@ -201,9 +201,14 @@ def test_runs_that_measured_something_else_are_refused(part: str, value: Any) ->
         compare(side(rows_of(TEN, {})), side(rows_of(TEN, {}), **{part: value}))
 
 
-def test_other_weights_leave_the_passes_of_an_answer_rubric_compared() -> None:
-    sides = side(rows_of(TEN, {})), side(rows_of(TEN, LOST), weights="alpha=1")
-    assert compare(*sides, ignore=["weights"], resamples=9).count("broke") == 1
+@pytest.mark.parametrize(
+    ("rubric", "weights", "broke"),
+    [("answer", "alpha=1", 1), ("reasoning", "alpha=1", 0), ("reasoning", "same", 1)],
+)
+def test_passes_are_left_out_only_where_weights_decide_them(rubric: str, weights: str, broke: int) -> None:
+    before, after = ({"rubric": rubric, "weights": each} for each in ("same", weights))
+    sides = side(rows_of(TEN, {}), **before), side(rows_of(TEN, LOST), **after)
+    assert compare(*sides, ignore=["weights"], resamples=9).count("broke") == broke
 
 
 def test_runs_without_a_common_question_are_refused() -> None:

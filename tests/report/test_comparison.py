@@ -16,7 +16,7 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, Rule
 from evaltrack.compare.reruns import Reruns
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.records.failure_words import failure_message, failure_words
+from evaltrack.records.row import failure_message, failure_words
 from evaltrack.report import comparison_words as words
 from evaltrack.report.comparison_files import FORMS, annotations, comparison_junit, form_of, json_text, write_comparison
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, print_comparison

@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.records.failure_words import failure_words
+from evaltrack.records.row import failure_words
 from evaltrack.report.comparison_files import comparison_junit, json_text
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
 from evaltrack.report.comparison_words import reasons

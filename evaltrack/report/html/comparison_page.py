@@ -7,7 +7,7 @@ from typing import Any
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.culprits import DocumentPart, changed_parts
-from evaltrack.records.failure_words import failure_words
+from evaltrack.records.row import failure_words
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
 from evaltrack.report.comparison_words import (
     FATES,

@@ -11,8 +11,7 @@ from typing import Any
 
 from evaltrack.compare.change import CAUSES, Cause, Change
 from evaltrack.compare.comparison import Comparison
-from evaltrack.records.failure_words import failure_message, failure_words
-from evaltrack.records.row import Traced
+from evaltrack.records.row import Traced, failure_message, failure_words
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_words import FATES, Tone

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row
 from evaltrack.records.base import count
-from evaltrack.records.failure_words import FAILURES
+from evaltrack.records.row import FAILURES
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
