@@ -13,6 +13,7 @@ from evaltrack.compare.causes import causes_of
 from evaltrack.compare.change import Cause
 from evaltrack.compare.differences import AllSources, by_key
 from evaltrack.metrics.measure import Rules, measure
+from evaltrack.metrics.rubric import DIMENSIONS
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row
 from tests.compared import found, patched, question, row
@@ -441,6 +442,14 @@ def test_a_judge_that_failed_explains_that_nothing_was_measured() -> None:
     assert [cause.kind for cause in causes_of(before, answered, 5)] == ["judge_failed", "answer_changed"]
     lost = patched(row(ASKED, found("c"), score=0.9), **failed)
     assert [cause.kind for cause in causes_of(before, lost, 5)] == ["source_lost", "judge_failed"]
+
+
+def test_the_three_dimensions_that_fell_most_are_named() -> None:
+    was, now = (row(question("q", expected_chunks=None), Response(answer=each)) for each in ("Yes.", "No."))
+    was = patched(was, reasoning_score=80, **dict.fromkeys(DIMENSIONS, 4))
+    now = patched(now, reasoning_score=20, **dict(zip(DIMENSIONS, (3, 0, 2, 1, 4), strict=False)))
+    detail = causes_of(was, now, 5)[0].detail
+    assert detail == "Oscillation from 4 to 0, Epistemic honesty from 4 to 1, Crux from 4 to 2"
 
 
 def test_a_new_hard_fail_is_the_cause_and_an_old_one_is_none() -> None:

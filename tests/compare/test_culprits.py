@@ -205,6 +205,7 @@ def test_no_sentence_says_that_a_source_took_its_own_place() -> None:
     ("pages", "still", "words"),
     [
         ("xx1234", (), "Cause of 2 of 6 questions that got worse: “x.md” was deleted"),
+        ("xx12345", (), "Cause of all 7 questions that got worse: no single document"),
         ("xxyy12", (), "Cause of 4 of 6 questions that got worse: “x.md” and “y.md” were deleted"),
         (
             "xx1234",

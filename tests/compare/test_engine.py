@@ -13,6 +13,7 @@ from evaltrack.compare.gate import Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure, Response, Source
+from evaltrack.records.verdict import OwnScore
 from evaltrack.report.comparison_words import headline_changes, reasons
 from evaltrack.report.templates import say
 from tests.compared import found, question, row, rows_of, side
@@ -209,6 +210,13 @@ def test_passes_are_left_out_only_where_weights_decide_them(rubric: str, weights
     before, after = ({"rubric": rubric, "weights": each} for each in ("same", weights))
     sides = side(rows_of(TEN, {}), **before), side(rows_of(TEN, LOST), **after)
     assert compare(*sides, ignore=["weights"], resamples=9).count("broke") == broke
+
+
+@pytest.mark.parametrize(("digest", "redeclared"), [("1", ()), ("2", ("tone",))])
+def test_a_score_is_compared_only_if_both_sides_declare_it_alike(digest: str, redeclared: tuple[str, ...]) -> None:
+    before, after = (OwnScore(name="tone", computed_by="f", digest=each) for each in ("1", digest))
+    made = compare(side(rows_of(TEN, {}), scores=(before,)), side(rows_of(TEN, {}), scores=(after,)), resamples=9)
+    assert made.redeclared == redeclared
 
 
 def test_runs_without_a_common_question_are_refused() -> None:

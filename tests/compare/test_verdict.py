@@ -12,6 +12,7 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import DEFAULT_DROPS, ComparisonConfig, Gate, GateKind, parse_drops
 from evaltrack.compare.pairing import Side
 from evaltrack.errors import UsageError
+from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.metric import Threshold
 from evaltrack.records import Failure
 from evaltrack.records.run import SelectedPart
@@ -245,3 +246,10 @@ def test_a_value_that_cannot_be_used_is_refused(name: str, value: object, messag
     made = ComparisonConfig.of(max_drop="mrr=5%", ignore={"k", "judge"})
     assert (made.max_drop, made.ignore) == (("mrr=5%",), ("judge", "k"))
     assert ComparisonConfig.of().rules() == Gate()
+
+
+def test_a_rule_may_name_a_score_that_only_the_runs_declare() -> None:
+    config = ComparisonConfig.of(max_drop="tone=5%")
+    assert config.rules().drops["tone"] == Threshold(0.05, relative=True)
+    with pytest.raises(UsageError, match="tone"):
+        config.rules(metric_table())

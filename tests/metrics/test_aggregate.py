@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.evaluation.loop import merge
-from evaltrack.metrics.aggregate import MAX_UNREAD, SHOWN_ROWS, Kept, Ledger, Summary
+from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Ledger, Summary
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Tokens, Usage, Verdict
 from evaltrack.records.row import FailureKind
@@ -282,10 +282,10 @@ def test_the_best_combined_score_is_of_one_question(order: int) -> None:
 
 
 def test_unread_fields_are_counted_and_few_of_them_are_named() -> None:
-    known, others = ("usage.cost",), tuple(f"field {number}" for number in range(MAX_UNREAD))
+    known, others = ("usage.cost",), tuple(f"field {number}" for number in range(20))
     rows = [row(question(), Response(answer="a", unread=names)) for names in (known, known, others, known)]
     unread = ledger(*rows).unread
-    assert (len(unread), unread["usage.cost"], unread["field 0"]) == (MAX_UNREAD, 3, 1)
+    assert (len(unread), unread["usage.cost"], unread["field 0"]) == (20, 3, 1)
 
 
 def shown(position: int, passed: bool | None = None, kind: FailureKind | None = None) -> Row:

@@ -91,6 +91,13 @@ def test_what_a_setting_changes_says_that_it_depends_on_it(part: Part) -> None:
     assert {name for name in moved if part not in BY_NAME[name].depends_on} == set()
 
 
+def test_the_drops_that_are_allowed_by_default() -> None:
+    tenth = dict.fromkeys(("mrr", "negative_pass_rate", "judge_score", "reasoning_score"), Threshold(0.1))
+    points = dict.fromkeys(("false_abstention_rate", "tier_0_share"), Threshold(0.1, relative=False))
+    allowed = {score.metric: score.max_drop for score in SCORES if score.max_drop}
+    assert allowed == {"recall_at_k": Threshold(0.05), **tenth, **points}
+
+
 def test_a_declaration_never_replaces_one_of_ours() -> None:
     """A signature from a store that others write to may declare anything."""
     evil = OwnScore(name="recall_at_k", computed_by="x:y", digest="", higher_is_better=False)

@@ -207,6 +207,16 @@ def test_the_method_follows_from_the_pairs(pairs: Pairs, method: str) -> None:
     assert interval(pairs, resamples=20).method == method
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_interval_of_few_distinct_differences_is_wider_than_students(sign: int) -> None:
+    was, now = times(20)
+    differences = sign * (now - was)
+    found = interval((np.zeros(20), differences), resamples=500)
+    low, high = student_t.interval(0.95, 19, differences.mean(), differences.std(ddof=1) / np.sqrt(20))
+    assert found.method == "bootstrap-t"
+    assert (found.low < low, found.high > high) == (True, True)
+
+
 def test_groups_of_close_differences_tell_as_much_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = times(200, 30.0)
     alone = interval(pairs, resamples=2000)
