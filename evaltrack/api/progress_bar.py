@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from evaltrack.evaluation.loop import Progress, Silent
+from evaltrack.evaluation.loop import Progress
 from evaltrack.records import Row
 from evaltrack.records.base import count
 from evaltrack.records.row import seconds_now
@@ -32,7 +32,7 @@ class Lines:
             print(line, file=sys.stderr, flush=True)
 
 
-class ProgressBar:
+class ProgressBar(Progress):
     """A bar of the questions, or a line every few seconds, with the number of errors and the current step."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ def shown_progress(choice: ProgressChoice) -> Iterator[Progress]:
         with closing(ProgressBar()) as bar:
             yield bar
     else:
-        yield choice or Silent()
+        yield choice or Progress()
 
 
 def in_notebook() -> bool:

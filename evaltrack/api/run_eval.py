@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
@@ -21,7 +21,7 @@ from evaltrack.api.run_artifacts import log_reports, logged_metrics, model_words
 from evaltrack.api.write_golden import golden_file
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.evaluation.journal import Journal
-from evaltrack.evaluation.loop import Gathering, Progress, Silent
+from evaltrack.evaluation.loop import Gathering, Progress
 from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, command_to_resume, kept_of, run_to_resume
@@ -263,14 +263,14 @@ def evaluate_plan(
     choice = choose_run(resume, identity, store, retry_errors=retry_errors)
     plan = replace(plan, made_from_before=choice.made_from)
     identity["made_from"] = plan.made_from
-    progress, stop = progress or Silent(), Stop()
+    progress, stop = progress or Progress(), Stop()
     if choice.run_id and choice.hint:
         progress.warn(choice.hint)
     with _with_workers(plan) as plan, stop.handled():
         journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
         try:
             run = _open(plan, store, choice, journal, place)
-            return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
+            return _Evaluation(plan, store, run, journal, progress, choice.hint).fill(stop)
         finally:
             journal.close()
 
@@ -307,16 +307,17 @@ def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Pla
         raise
 
 
-@dataclass(frozen=True)
 class _Evaluation:
-    """An evaluation in progress. Its run ends even after an error."""
+    """An evaluation in progress: its run, which ends even after an error, and what its rows are added to."""
 
-    plan: Plan
-    store: Store
-    run: OpenRun
-    journal: Journal
-    progress: Progress
-    hints: list[str | None]
+    def __init__(
+        self, plan: Plan, store: Store, run: OpenRun, journal: Journal, progress: Progress, hint: str | None
+    ) -> None:
+        self.plan, self.store, self.run, self.journal, self.progress = plan, store, run, journal, progress
+        self.hints, settings, names = [hint], plan.settings, plan.signature.own_names
+        self.ledger, self.shown_rows = Ledger(), Kept()
+        self.summary = Summary(settings.k, metric_table(plan.signature.scores))
+        self.warnings = RunWarnings(settings.k, names, progress.warn, of_failed=bool(settings.only_failed))
 
     def fill(self, stop: Stop) -> RunResult:
         """Ask all questions, log everything and end the run."""
@@ -341,8 +342,8 @@ class _Evaluation:
         """Store the data for resuming the run, and warn. Failures become hints."""
         self.journal.belongs_to(self.run.run_id)
         self.plan.target.trace_into(self._trace_home)
-        if opened := getattr(self.progress, "opened", None):
-            opened(self.run.run_id, "" if self.journal.problem else f"evaltrack resume {self.run.run_id}")
+        resuming = "" if self.journal.problem else f"evaltrack resume {self.run.run_id}"
+        self.progress.opened(self.run.run_id, resuming)
         for note in self.plan.notes_on_others:
             self.progress.warn(note)
         self.hints.append(save_command(self.run.run_id, self.plan.command))
@@ -375,27 +376,40 @@ class _Evaluation:
         interruption: BaseException | None = None
         trials_of_each = settings.trials if self.plan.several_trials else 0
         with RunWriter(self.store, self.run, settings.k, trials_of_each, names, self.plan.traces) as writer:
-            takers = Takers(self.plan, writer, self.progress)
+
+            def take_question(row: Row) -> None:
+                for each in (writer, self.summary, self.shown_rows, self.warnings):
+                    each.add(row)
+                self.progress.advance(row)
+
+            trials = Gathering(settings.trials, take_question)
+
+            def take(row: Row) -> None:
+                self.ledger.add(row)
+                self.warnings.add_trial(row)
+                writer.add_trial(row)
+                trials.add(row)
+
             self.progress.start(len(self.plan.golden))
             try:
-                self.plan.ask(takers.take, memory=self.journal, stop=lambda: stop.is_requested)
+                self.plan.ask(take, memory=self.journal, stop=lambda: stop.is_requested)
             except BaseException as error:  # noqa: BLE001 - raised again after the run is closed
                 interruption = error
-            takers.close()
+            trials.close()  # questions whose trials were interrupted
             stop.log_from_now_on()
             if self.plan.traces == "off" or not self.plan.target.has_traces:
                 self.hints.append(self.plan.target.link_to(self._trace_home))
-            status = _status(takers.summary, interruption, stop.is_requested)
-            result = self._result(takers, status)
+            status = _status(self.summary, interruption, stop.is_requested)
+            result = self._result(status)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(self.progress.note, lambda: stop.is_requested)
             writer.artifacts.check()
         return result, interruption
 
-    def _result(self, takers: Takers, status: Status) -> RunResult:
+    def _result(self, status: Status) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
-        ledger, summary, shown_rows = takers.ledger, takers.summary, takers.shown_rows
+        ledger, summary = self.ledger, self.summary
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         judge_prices = settings.judge_prices if plan.judges or ledger.calls["judge"] else None
         costs = {
@@ -418,15 +432,15 @@ class _Evaluation:
             cost_usd=costs,
             criteria=check_criteria(plan.criteria, summary.metrics),
             notes=run_notes(plan, self.journal, self.hints, ledger, summary),
-            errors=tuple(shown_rows.errors),
-            missed=tuple(shown_rows.missed),
+            errors=tuple(self.shown_rows.errors),
+            missed=tuple(self.shown_rows.missed),
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
             read_table=lambda: read_run_table(self.store, find_evaluation(self.store, run.run_id)),
             settings=run.settings,
             screen=run_screen,
         )
-        others = filter(None, (*takers.warnings.texts(), logged_metrics(result)[1]))
+        others = filter(None, (*self.warnings.texts(), logged_metrics(result)[1]))
         return replace(result, notes=(*result.notes, *others))
 
 
@@ -481,32 +495,3 @@ def select_questions(golden_path: str, settings: EvaluationConfig, store: Store)
     rows = read_rows(store, evaluation, ["id", "passed", "error"])
     failed = FailedQuestions(evaluation.run_id, frozenset(row.id for row in rows if not row.passed or row.error))
     return settings.with_(only_failed=failed.run_id), replace(settings.selection, failed=failed)
-
-
-class Takers:
-    """Sends each finished row of a run to the totals, the writer, the warnings and the progress."""
-
-    def __init__(self, plan: Plan, writer: RunWriter, progress: Progress) -> None:
-        settings, own = plan.settings, plan.signature.scores
-        self._writer, self._progress = writer, progress
-        self._trials = Gathering(settings.trials, self._take_question)
-        self.ledger, self.shown_rows = Ledger(), Kept()
-        self.summary = Summary(settings.k, metric_table(own))
-        names, of_failed = tuple(score.name for score in own), bool(settings.only_failed)
-        self.warnings = RunWarnings(settings.k, names, progress.warn, of_failed=of_failed)
-
-    def take(self, row: Row) -> None:
-        """Take one trial of a question."""
-        self.ledger.add(row)
-        self.warnings.add_trial(row)
-        self._writer.add_trial(row)
-        self._trials.add(row)
-
-    def _take_question(self, row: Row) -> None:
-        for each in (self._writer, self.summary, self.shown_rows, self.warnings):
-            each.add(row)
-        self._progress.advance(row)
-
-    def close(self) -> None:
-        """Take the questions whose trials were interrupted."""
-        self._trials.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,17 +184,15 @@ class Journal:
         self.reuse.redone += bool(found)
         return None
 
-    def keep(self, rows: Sequence[Row], /) -> None:
-        """Store rows durably, all or none. An error never replaces an earlier row."""
+    def keep(self, row: Row, /) -> None:
+        """Store a row durably. An error never replaces an earlier row."""
         if self.problem:
             return
         if not self.path.exists():
             self._give_up(no_journal(self.path, "the file was removed"))
             return
         try:
-            with self._database:  # commits, or rolls back all of it
-                self._database.execute("begin")
-                self._database.executemany(INSERT, map(line_of, rows))
+            self._database.execute(INSERT, line_of(row))
         except sqlite3.Error as error:
             self._give_up(f"{no_journal(self.path, error)}; later rows are not stored")
 

@@ -15,10 +15,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from evaltrack.evaluation.journal import Journal
 from evaltrack.metrics.catalogue import OF_TRIALS
@@ -26,9 +25,6 @@ from evaltrack.records import Closable, Question, Row, Tally, Tokens
 
 T = TypeVar("T")
 CONCURRENCY = 16
-
-Numbered = tuple[int, Question, int]
-"""The position of a question, the question, and the number of its trial."""
 
 STOP_SECONDS = 5.0
 """Seconds that questions in flight may take to stop."""
@@ -51,13 +47,27 @@ async def evaluate(
 
     At most `concurrency` questions are in flight. Rows that `memory` recalls are reused, and new ones are stored there
     before they are yielded. Memory use does not grow with the number of questions. After `stop` returns True no
-    question
-    is started, and those in flight are finished. Closing the generator cancels them.
+    question is started, and those in flight are finished. Closing the generator cancels them.
     """
     numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
-    loop = _Loop(make_row, memory, stop, numbered)
     finished = asyncio.Queue[Row | None](concurrency)
-    workers = [asyncio.create_task(loop.work(finished)) for _ in range(concurrency)]
+    stopping = False
+
+    async def work() -> None:
+        for position, question, trial in numbered:
+            if stopping or stop():
+                return
+            row = memory.recall(question, trial) if memory else None
+            if row is not None:  # with the current position and labels of its question
+                row = row.model_copy(update={"position": position, "question": question})
+            else:
+                row = await make_row(position, question, trial)
+                if memory:
+                    memory.keep(row)
+            await finished.put(row)
+            await asyncio.sleep(0)  # else a target that answers at once would fill all places
+
+    workers = [asyncio.create_task(work()) for _ in range(concurrency)]
 
     async def end() -> None:
         await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
@@ -71,62 +81,8 @@ async def evaluate(
             if worker.done():
                 worker.result()  # raises the error that ended it: the golden set changed, or a bug of ours
     finally:
-        loop.stopping = True
+        stopping = True
         await _cancel({ending, *workers})
-        loop.save()
-
-
-@dataclass
-class _Loop:
-    """The state that the workers share: the questions still to ask, and the rows not yet stored."""
-
-    make_row: MakeRow
-    memory: Journal | None
-    stop: Callable[[], bool]
-    numbered: Iterator[Numbered]
-    unsaved: list[Row] = field(default_factory=list)
-    """Rows whose workers wait for them to be stored."""
-
-    saved: asyncio.Future[None] = field(init=False)
-    stopping: bool = False
-
-    async def work(self, finished: asyncio.Queue[Row | None]) -> None:
-        for position, question, trial in self.numbered:
-            if self.stopping or self.stop():
-                return
-            await finished.put(await self._row(position, question, trial))
-            await asyncio.sleep(0)  # else a target that answers at once would fill all places
-
-    async def _row(self, position: int, question: Question, trial: int) -> Row:
-        """Return a durable row. Its worker starts nothing else before, so only rows in flight can be lost."""
-        earlier = self.memory.recall(question, trial) if self.memory else None
-        if earlier is not None:  # with the current position and labels of its question
-            return earlier.model_copy(update={"position": position, "question": question})
-        row = await self.make_row(position, question, trial)
-        if self.memory:
-            await self._keep(row)
-        return row
-
-    async def _keep(self, row: Row) -> None:
-        """Store a row in one commit with those that finish in the same turn of the event loop."""
-        if not self.unsaved:
-            loop = asyncio.get_running_loop()
-            self.saved = loop.create_future()
-            loop.call_soon(self.save)
-        self.unsaved.append(row)
-        await asyncio.shield(self.saved)  # a cancelled worker must not cancel it for the others
-
-    def save(self) -> None:
-        """Store the rows that are not yet stored."""
-        rows, self.unsaved = self.unsaved, []
-        if not rows or self.memory is None:
-            return
-        try:
-            self.memory.keep(rows)
-        except Exception as error:
-            self.saved.set_exception(error)
-        else:
-            self.saved.set_result(None)
 
 
 async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
@@ -274,12 +230,11 @@ def _tokens(rows: Sequence[Row]) -> Tokens | None:
     return tokens[0].model_copy(update={"count": round(sum(each.count for each in tokens) / len(tokens))})
 
 
-class Progress(Protocol):
-    """Receives the progress of an evaluation. All calls come from one thread.
+class Progress:
+    """Receives the progress of an evaluation, and reports nothing. All calls come from one thread."""
 
-    It may also have a method ``opened(run_id, resuming)``, called when a run is open and nothing has been asked;
-    `resuming` is the command that resumes it, if there is one.
-    """
+    def opened(self, run_id: str, resuming: str) -> None:
+        """Called when a run is open and nothing has been asked; `resuming` is the command that resumes it, or ""."""
 
     def start(self, total: int) -> None:
         """Called when the run is open and `total` questions will be asked."""
@@ -292,12 +247,3 @@ class Progress(Protocol):
 
     def warn(self, text: str) -> None:
         """Called once if something is likely wrong, while the run can still be stopped."""
-
-
-class Silent:
-    """A `Progress` that reports nothing."""
-
-    def start(self, *_: Any, **__: Any) -> None:
-        """Do nothing."""
-
-    advance = note = warn = start

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evaltrack.api.progress_bar import LINE_SECONDS, ProgressBar, shown_progress
-from evaltrack.evaluation.loop import Silent
+from evaltrack.evaluation.loop import Progress
 from evaltrack.records import Failure, Question, Row
 from evaltrack.records.row import seconds_now
 
@@ -40,7 +40,7 @@ def test_off_a_terminal_there_is_a_line_every_few_seconds(
 
 def test_what_is_drawn_is_asked_for() -> None:
     bar = ProgressBar()
-    for choice, kind in ((None, Silent), (False, Silent), (bar, ProgressBar), (True, ProgressBar)):
+    for choice, kind in ((None, Progress), (False, Progress), (bar, ProgressBar), (True, ProgressBar)):
         with shown_progress(choice) as progress:
             assert type(progress) is kind
 

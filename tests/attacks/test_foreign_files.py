@@ -130,7 +130,7 @@ def test_a_journal_that_others_own_is_not_resumed(
     path = tmp_path / "above" / "state" / f"{'0' * 32}.sqlite"
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(path.parent))
     journal, question = Journal(path, {"command": "c"}), Question(id="1", question="?", domain="d")
-    journal.keep([Row(position=0, question=question, trial=1, started_at=1.0, seconds=0.1)])
+    journal.keep(Row(position=0, question=question, trial=1, started_at=1.0, seconds=0.1))
     journal.close()
     give(path.parent)
     with pytest.raises(UsageError, match=WHY):

@@ -20,7 +20,7 @@ import pytest
 
 from evaltrack import Question, Response, run_eval
 from evaltrack.errors import TrackingError
-from evaltrack.evaluation.loop import Silent
+from evaltrack.evaluation.loop import Progress
 from evaltrack.records import Row
 from evaltrack.system.processes import stop_signals
 from tests import warm
@@ -120,7 +120,7 @@ def test_a_full_temporary_folder_loses_no_row(
     assert "resumed: 12 of 12 stored rows kept" in resumed.notes
 
 
-class Heard(Silent):
+class Heard(Progress):
     """Counts answers, notes each warning with their number, and may do something after some answers."""
 
     def __init__(self, act: Callable[[], object] = lambda: None) -> None:

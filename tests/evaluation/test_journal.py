@@ -65,7 +65,8 @@ def opened(path: Path) -> Iterator[Open]:
 
 def kept(opened: Open, *rows: Row) -> None:
     journal = opened()
-    journal.keep(rows)
+    for each in rows:
+        journal.keep(each)
     assert journal.problem is None
     journal.close()
 
@@ -98,25 +99,6 @@ def test_only_a_success_replaces_an_error(opened: Open) -> None:
     assert recalled(opened, 1, 2) == [row(1, answer="at last"), row(2)]
 
 
-def test_rows_are_kept_all_or_none(opened: Open, path: Path) -> None:
-    kept(opened, row(1))
-    with closing(sqlite3.connect(path)) as other, other:
-        other.execute(
-            "create trigger refuses before insert on rows when new.id = '4' begin select raise(abort, 'no 4'); end"
-        )
-    journal = opened()
-    journal.keep([row(2)])
-    journal.keep([row(3), row(4), row(5)])
-    assert journal.problem == (
-        f"this run cannot be resumed after an interruption: {path}: no 4; set EVALTRACK_STATE_DIR to another folder; "
-        "later rows are not stored"
-    )
-    journal.keep([row(6)])
-    assert journal.recall(question(1), 1) == row(1)
-    journal.close()
-    assert recalled(opened, 1, 2, 3, 4, 5, 6) == [row(1), row(2), None, None, None, None]
-
-
 @pytest.mark.parametrize(
     ("variables", "folder"),
     [
@@ -140,7 +122,7 @@ def test_only_the_owner_reads_it(opened: Open, path: Path) -> None:
     before = os.umask(0)
     try:
         journal = opened()
-        journal.keep([row(1)])
+        journal.keep(row(1))
     finally:
         os.umask(before)
     modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
@@ -174,18 +156,18 @@ from pathlib import Path
 from evaltrack.evaluation.journal import Journal
 from tests.evaluation.test_journal import row
 
-journal, group = Journal(Path(sys.argv[1]), {}), int(sys.argv[3])
+journal = Journal(Path(sys.argv[1]), {})
 print("open", flush=True)
-for number in range(int(sys.argv[2]), 10**9, group):
-    journal.keep([row(each) for each in range(number, number + group)])
+for number in range(int(sys.argv[2]), 10**9):
+    journal.keep(row(number))
     assert journal.problem is None, journal.problem
-    print(number + group, flush=True)
+    print(number + 1, flush=True)
 """
 
 
 @contextmanager
-def writing(path: Path, first: int = 0, group: int = 1) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", WRITER, str(path), str(first), str(group)]
+def writing(path: Path, first: int = 0) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", WRITER, str(path), str(first)]
     with subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "open\n"
@@ -206,18 +188,17 @@ def acknowledged(process: subprocess.Popen[str], first: int) -> int:
 
 
 def test_ten_kills_lose_no_row_that_was_acknowledged(opened: Open, path: Path) -> None:
-    chance, told, group = random.Random(7), 0, 7
+    chance, told = random.Random(7), 0
     for _ in range(10):
-        with writing(path, told, group) as process:
+        with writing(path, told) as process:
             time.sleep(chance.uniform(0, 0.05))
             told = acknowledged(process, told)
         journal = opened()
-        assert journal.reuse.num_rows - told in (0, group)
-        assert journal.reuse.num_rows % group == 0
+        assert journal.reuse.num_rows - told in (0, 1)
         assert all(journal.recall(question(number), 1) == row(number) for number in range(journal.reuse.num_rows))
         told = journal.reuse.num_rows
         journal.close()
-    assert told > 10 * group, "the kills came before anything was kept"
+    assert told > 10, "the kills came before anything was kept"
 
 
 def test_a_second_process_is_refused_until_the_first_is_gone(opened: Open, path: Path) -> None:
@@ -252,10 +233,11 @@ def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of a journal as a kill leaves them: half of its rows are in the log."""
     path = tmp_path_factory.mktemp("interrupted run") / "journal.sqlite"
     with closing(Journal(path, {"command": "c"})) as journal:
-        journal.keep([row(number) for number in range(KEPT // 2)])
+        for number in range(KEPT // 2):
+            journal.keep(row(number))
     with closing(Journal(path, {"command": "c"})) as journal:
         for number in range(KEPT // 2, KEPT):
-            journal.keep([row(number)])
+            journal.keep(row(number))
         return shutil.copytree(path.parent, tmp_path_factory.mktemp("killed") / "copy") / path.name
 
 
@@ -389,7 +371,7 @@ def test_content_that_is_no_row_is_asked_again(opened: Open, path: Path, text: s
     journal = opened()
     assert [journal.recall(question(number), 1) for number in (1, 3)] == [None, row(3)]
     assert journal.reuse == Reuse(num_rows=2, reused=1, redone=1, retried=0)
-    journal.keep([row(1)])
+    journal.keep(row(1))
     journal.close()
     assert recalled(opened, 1, 3) == [row(1), row(3)]
 
@@ -426,7 +408,7 @@ def test_a_disk_that_runs_full_loses_no_row_and_takes_rows_again(opened: Open, s
     path = small_disk / "journal.sqlite"
     journal, told = opened(path), 0
     while journal.problem is None and told < 1000:
-        journal.keep([row(told)])
+        journal.keep(row(told))
         told += journal.problem is None
     journal.belongs_to("4488541a")
     assert 10 < told < 1000
@@ -438,7 +420,7 @@ def test_a_disk_that_runs_full_loses_no_row_and_takes_rows_again(opened: Open, s
     fill(small_disk / "filler")
     journal = opened(path)
     assert [journal.recall(question(number), 1) for number in range(told + 1)] == [*map(row, range(told)), None]
-    journal.keep([row(told)])
+    journal.keep(row(told))
     assert journal.problem is not None
     journal.close()
 
@@ -446,7 +428,7 @@ def test_a_disk_that_runs_full_loses_no_row_and_takes_rows_again(opened: Open, s
     subprocess.run(["mount", "-o", "remount,size=2m", small_disk], check=True)
     for _ in range(2):
         journal = opened(path)
-        journal.keep([row(told)])
+        journal.keep(row(told))
         assert journal.problem is None
         assert [journal.recall(question(number), 1) for number in range(told)] == [*map(row, range(told))]
         journal.close()
@@ -480,7 +462,7 @@ def fill(path: Path) -> None:
 def test_rows_on_a_disk_that_became_read_only(opened: Open, small_disk: Path) -> None:
     path = small_disk / "journal.sqlite"
     journal = opened(path)
-    journal.keep([row(1)])
+    journal.keep(row(1))
     journal.close()
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     with pytest.raises(UsageError) as refused:

@@ -230,10 +230,10 @@ class Notebook:
     def recall(self, question: Question, trial: int, /) -> Row | None:
         return self.known.get((question.id, trial))
 
-    def keep(self, rows: Sequence[Row], /) -> None:
-        if self._full_after is not None and len(self.kept) + len(rows) > self._full_after:
+    def keep(self, row: Row, /) -> None:
+        if len(self.kept) == self._full_after:
             raise OSError(28, "No space left on device")
-        self.kept.extend(rows)
+        self.kept.append(row)
 
 
 def test_a_recalled_row_has_the_place_and_the_labels_of_now() -> None:
