@@ -59,7 +59,7 @@ def ask_target(
     redactor = Redactor.with_environment(secrets=opened.secrets)
     evaluator = Evaluator(opened, Rules(k=config.k), timeout=config.timeout, redactor=redactor)
     try:
-        take_all(lambda: evaluate([asked], evaluator.row), rows.append, (opened,))
+        take_all(evaluate([asked], evaluator.row), rows.append, (opened,))
     finally:
         opened.close()
     return rows[0]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from evaltrack.api.local_commands import settings_to_repeat
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.loop import evaluate, take_all
-from evaltrack.evaluation.plan import open_cache, open_judges
+from evaltrack.evaluation.plan import Opened, open_with
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.judges import judge_names
 from evaltrack.judges.recorded import RecordedJudge
@@ -20,7 +19,7 @@ from evaltrack.judges.reliability import COUNTED, SCALES, JudgesAgreement, Repla
 from evaltrack.metrics.aggregate import Ledger
 from evaltrack.metrics.measure import Measured, measure
 from evaltrack.metrics.rubric import TIERS, RubricWeights, acceptance, panel_mean, reasoned
-from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature, Verdict
+from evaltrack.records import PlainTarget, Question, Response, Row, Signature, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, question_of, response_of
 from evaltrack.report.schemas.form import record_data
@@ -171,9 +170,18 @@ def replay_judge(
     judged = [row for row in rows.values() if row.verdicts and score in row.scores and not row.error]
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with `judge=` first")
-    with ExitStack() as opened:
-        judges = _judges(settings, run.signature, opened, store.uri)
-        again, tokens = _ask(judges, settings, judged, times, on_progress)
+    responses = {row.id: response_of(row) for row in judged}
+
+    async def stored(question: Question, _k: int, /) -> Response:
+        return responses[question.id]
+
+    _check_judge(settings, run.signature)
+    with ExitStack() as resources:
+        opened = open_with(PlainTarget(stored), settings.with_(scores=()), resources, store_uri=store.uri)
+        if (prompts := "+".join(judge.digest for judge in opened.judges)) != run.signature.judge_prompt:
+            was_prompt = run.signature.judge_prompt
+            raise UsageError(f"the judge's prompt was {was_prompt} and is {prompts}; evaluate again")
+        again, tokens = _ask(opened, settings, judged, times, on_progress)
     was = {  # measured from the stored verdicts as the new ones are; a run with several trials stores one response
         row.id: measure(question_of(row), response_of(row), settings.rules, row.verdicts) for row in judged
     }
@@ -195,33 +203,24 @@ def replay_judge(
     return replay
 
 
-def _judges(settings: EvaluationConfig, signature: Signature, opened: ExitStack, store_uri: str) -> tuple[Judge, ...]:
-    """Return the judges of the run, after a check that their prompts are unchanged."""
+def _check_judge(settings: EvaluationConfig, signature: Signature) -> None:
+    """Refuse another judge than that of the run, and recorded verdicts."""
     if any(name.startswith("recorded:") for name in settings.judge):
         raise UsageError(f"judge `{signature.judge}`: recorded verdicts cannot be replayed")
-    names = judge_names(settings.judge)
-    if (judge := "+".join(names) or "none") != signature.judge:
+    if (judge := "+".join(judge_names(settings.judge)) or "none") != signature.judge:
         raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with `judge=`")
-    judges = open_judges(settings, opened, open_cache(settings, opened), store_uri=store_uri)
-    if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
-        raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
-    return judges
 
 
 def _ask(
-    judges: Sequence[Judge],
+    opened: Opened,
     settings: EvaluationConfig,
     rows: Sequence[StoredRow],
     times: int,
     on_progress: Callable[[int, int], object],
 ) -> tuple[dict[str, list[Row]], int]:
     """Return the new rows of each response and the tokens used. New trial numbers keep cached verdicts out."""
-    responses = {row.id: response_of(row) for row in rows}
     rows_by_id: defaultdict[str, list[Row]] = defaultdict(list)
     done, ledger = 0, Ledger()
-
-    async def stored(question: Question, _k: int, /) -> Response:
-        return responses[question.id]
 
     def take(row: Row) -> None:
         nonlocal done
@@ -230,14 +229,9 @@ def _ask(
         done += 1
         on_progress(done, times * len(rows))
 
-    evaluator = Evaluator(PlainTarget(stored), settings.rules, judges, judge_timeout=settings.judge_timeout)
-    first = settings.trials + 1  # earlier trials belong to the run
-
-    def judging() -> AsyncGenerator[Row]:
-        trials = range(first, first + times)
-        return evaluate(map(question_of, rows), evaluator.row, trials=trials, concurrency=settings.concurrency)
-
-    take_all(judging, take, judges)
+    trials = range(settings.trials + 1, settings.trials + 1 + times)  # earlier trials belong to the run
+    questions, make_row = map(question_of, rows), opened.evaluator(settings).row
+    take_all(evaluate(questions, make_row, trials=trials, concurrency=settings.concurrency), take, opened.closables)
     return rows_by_id, ledger.usage["judge"].total_tokens
 
 

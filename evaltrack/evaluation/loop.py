@@ -95,7 +95,7 @@ async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
 
 
 def take_all(
-    asking: Callable[[], AsyncGenerator[T]],
+    rows: AsyncGenerator[T],
     take: Callable[[T], object],
     opened: Iterable[Closable],
     runner: asyncio.Runner | None = None,
@@ -106,7 +106,6 @@ def take_all(
     """
 
     async def work() -> None:
-        rows = asking()
         try:
             async for row in rows:
                 take(row)

@@ -6,7 +6,7 @@ All errors of usage are found here; `Plan.ask` then asks the questions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -62,10 +62,6 @@ if TYPE_CHECKING:
     from evaltrack.evaluation.ray_workers import RayWorkers
 
 
-OF_PROCESSES = ("python:", "models:", "runs:")
-"""Prefixes of targets that run in separate processes."""
-
-
 def named_target(
     target: str | Callable[..., Any] | None,
     golden: GoldenSet,
@@ -77,63 +73,24 @@ def named_target(
     Raises:
         UsageError: it cannot be opened, or a setting is for other targets.
     """
-    if settings.target_error and (callable(target) or str(target).startswith("python:")):
-        raise UsageError("`target_error=` is for servers and programs; a function returns its failure as `error`")
-    if target is None or isinstance(target, str):
-        name = target or default_target(golden.path, golden.stats.domains)
-        if (settings.workers != 1 or settings.target_memory) and not name.startswith(OF_PROCESSES):
-            own = "`workers=` and `target_memory=` are for python: targets and models"
-            raise UsageError(f"{own}, not for `{shown_text(name)}`")
-        return open_target(name, settings.options_of_target, store_uri), name
+    target = target or default_target(golden.path, golden.stats.domains)
+    if isinstance(target, str):
+        return open_target(target, settings.options_of_target, store_uri), target
     from evaltrack.targets.functions import FunctionTarget
 
     if not callable(target):
         raise UsageError(f"target is {target!r}; name one, or give a function")
-    if settings.workers != 1 or settings.target_memory:
-        own = "a function that is given as an object runs in this process"
-        raise UsageError(f"`workers=` or `target_memory=`: {own}; name it as python:package.module:function")
-    return FunctionTarget(target), f"python:{target.__module__}:{function_name(target)}"
+    if own := settings.options_of_target.keys() - {"in_process"}:
+        cure = "a function in this process has none; name it as python:package.module:function"
+        raise UsageError(f"target options ({', '.join(sorted(own))}) need a named target: {cure}")
+    return FunctionTarget(target), target_name(target)
 
 
-def function_name(function: Callable[..., Any]) -> str:
-    """Return the name of a function in its module, or of the class of an object that can be called."""
-    return str(getattr(function, "__qualname__", type(function).__name__))
-
-
-def open_judges(
-    settings: EvaluationConfig,
-    opened: ExitStack,
-    cache: VerdictCache | None,
-    functions: Functions = MappingProxyType({}),
-    *,
-    store_uri: str | None = None,
-    models: Models | None = None,
-) -> tuple[Judge, ...]:
-    """Return the judges of an evaluation, which `opened` closes; `functions` holds some by name.
-
-    `store_uri` is the MLflow store of their prompt if it is not the default. `models` is set if others share the
-    models.
-
-    Raises:
-        UsageError: one cannot be opened, or there is no such prompt.
-        TrackingError: the store of the prompt does not answer.
-    """
-    names, judges = judge_names(settings.judge), list[Judge]()
-    models = models or Models(settings.concurrency, settings.call_timeout)
-    own = registered_prompt(connect(store_uri), settings.judge_prompt) if settings.judge_prompt and names else None
-    for name in names:
-        judge = open_judge(
-            name,
-            rubric=settings.rubric,
-            cache=cache,
-            in_process=settings.in_process,
-            own=own,
-            function=functions.get(name),
-            models=models,
-        )
-        opened.callback(judge.close)
-        judges.append(judge)
-    return tuple(judges)
+def target_name(target: str | Callable[..., Any]) -> str:
+    """Return the name of a target; that of a function is its module with its name or the class of the object."""
+    if isinstance(target, str):
+        return target
+    return f"python:{target.__module__}:{getattr(target, '__qualname__', type(target).__name__)}"
 
 
 OF_MLFLOW = ("traces:", "models:", "runs:", "endpoints:")
@@ -338,33 +295,22 @@ class Plan(Opened):
         """Ask all questions, or the given ones, and pass each row to `take`.
 
         Target and judges are closed at the end; with a `runner` they remain open until `close`. Rows of targets that
-        answer
-        at once are not stored in `memory`: reading them again costs less.
+        answer at once are not stored in `memory`: reading them again costs less.
         """
-        settings = self.settings
-        selected = self.golden if questions is None else questions
-        rounds = trials or range(1, settings.trials + 1)
-
-        def rows() -> AsyncGenerator[Row]:
-            evaluator = self.evaluator(settings)
-            row_memory, most = None if evaluator.answers_at_once else memory, settings.concurrency
-            make_row = (self.workers or evaluator).row
-            return evaluate(selected, make_row, trials=rounds, memory=row_memory, stop=stop, concurrency=most)
-
+        settings, evaluator = self.settings, self.evaluator(self.settings)
+        rows = evaluate(
+            self.golden if questions is None else questions,
+            (self.workers or evaluator).row,
+            trials=trials or range(1, settings.trials + 1),
+            memory=None if evaluator.answers_at_once else memory,
+            stop=stop,
+            concurrency=settings.concurrency,
+        )
         take_all(rows, take, self.closables, runner)
 
     def close(self, runner: asyncio.Runner) -> None:
         """Close the target and judges that were asked with this runner."""
         run_to_end(lambda: close_all(self.closables), runner)
-
-
-def open_cache(settings: EvaluationConfig, opened: ExitStack) -> VerdictCache | None:
-    """Return the cache of verdicts if it is enabled; `opened` closes it."""
-    if not settings.verdict_cache:
-        return None
-    cache = VerdictCache(cache_folder())
-    opened.callback(cache.close)
-    return cache
 
 
 def open_with(
@@ -374,10 +320,20 @@ def open_with(
     functions: Functions = MappingProxyType({}),
     store_uri: str | None = None,
 ) -> Opened:
-    """Open the scores and judges of an evaluation of this target; `opened` closes all of them."""
+    """Open the scores and judges of an evaluation of this target; `opened` closes all of them.
+
+    `functions` holds some of them by name. `store_uri` is the MLflow store of their prompt if it is not the default.
+
+    Raises:
+        UsageError: one cannot be opened, or there is no such prompt.
+        TrackingError: the store of the prompt does not answer.
+    """
     opened.callback(target.close)  # also if it is never asked
     names, models = judge_names(settings.judge), Models(settings.concurrency, settings.call_timeout)
-    cache = open_cache(settings, opened) if names or any(map(asks_judge, settings.scores)) else None
+    cache: VerdictCache | None = None
+    if settings.verdict_cache and (names or any(map(asks_judge, settings.scores))):
+        cache = VerdictCache(cache_folder())
+        opened.callback(cache.close)
     scorers: tuple[Scorer, ...] = ()
     if settings.scores:
         from evaltrack.judges.open_scores import open_scorers
@@ -392,8 +348,22 @@ def open_with(
         )
     for scorer in scorers:
         opened.callback(scorer.close)
-    judges = open_judges(settings, opened, cache, functions, store_uri=store_uri, models=models)
-    return Opened(target, judges, scorers, cache, Redactor.with_environment(settings.redact, target.secrets))
+    own = registered_prompt(connect(store_uri), settings.judge_prompt) if settings.judge_prompt and names else None
+    judges: list[Judge] = []
+    for name in names:
+        judge = open_judge(
+            name,
+            rubric=settings.rubric,
+            cache=cache,
+            in_process=settings.in_process,
+            own=own,
+            function=functions.get(name),
+            models=models,
+        )
+        opened.callback(judge.close)
+        judges.append(judge)
+    redactor = Redactor.with_environment(settings.redact, target.secrets)
+    return Opened(target, tuple(judges), scorers, cache, redactor)
 
 
 @contextmanager

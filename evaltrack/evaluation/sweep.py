@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails
 
 from evaltrack import __version__
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.evaluation.plan import function_name, planned
+from evaltrack.evaluation.plan import planned, target_name
 from evaltrack.evaluation.ranking import check_metric
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import parsed_toml
@@ -201,9 +201,7 @@ class Configuration:
     @property
     def target_name(self) -> str:
         """The target as text; `auto` is the default one of the golden set."""
-        if self.target is None or isinstance(self.target, str):
-            return self.target or "auto"
-        return f"python:{self.target.__module__}:{function_name(self.target)}"
+        return target_name(self.target or "auto")
 
     def digest(self, golden_digest: str) -> str:
         """Return a digest that identifies a run of this configuration: golden set, target, judges, seed, settings."""
@@ -288,7 +286,7 @@ def _configurations(file: SweepFile, place: str, problems: list[str]) -> Iterato
     varying = [name for name in names if len({repr(axes.get(name)) for _, axes in combinations}) > 1]
     for target, axes in combinations:
         try:
-            settings = EvaluationConfig.of(**_settings(target, axes))
+            settings = EvaluationConfig.of(**_settings(axes))
         except (UsageError, TypeError) as error:
             problems.append(f"{place}: {shown_text(str(error))}")
             continue
@@ -303,8 +301,7 @@ def _combinations(file: SweepFile, target: SweepTarget) -> Iterator[tuple[SweepT
     settings = {**file.settings, **target.settings}
     tables: list[Any] = [each.get("target_options") or {} for each in (file.settings, target.settings)]
     options = tables[0] | tables[1]
-    name = target.name or (target.target if isinstance(target.target, str) else function_name(target.target))
-    axes: dict[str, list[Any]] = {"target": [name], "k": list(file.k)}
+    axes: dict[str, list[Any]] = {"target": [target.name or target_name(target.target)], "k": list(file.k)}
     axes |= {name: _values(name, value) for name, value in settings.items() if name != "target_options"}
     axes |= {f"target.{name}": value if isinstance(value, list) else [value] for name, value in options.items()}
     axes |= {"seed": list(file.seeds)} if file.seeds else {}
@@ -312,15 +309,12 @@ def _combinations(file: SweepFile, target: SweepTarget) -> Iterator[tuple[SweepT
         yield target, dict(zip(axes, values, strict=True))
 
 
-def _settings(target: SweepTarget, axes: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(axes: Mapping[str, Any]) -> dict[str, Any]:
     options = {
         name.removeprefix("target."): _seeded(_text(value), axes)
         for name, value in axes.items()
         if name.startswith("target.")
     }
-    if options and callable(target.target):
-        names = ", ".join(options)
-        raise UsageError(f"target options ({names}) need a named target, not a function in this process")
     own = {name: value for name, value in axes.items() if name in EvaluationConfig.model_fields and name != "target"}
     lists = {name: tuple(value) for name, value in own.items() if isinstance(value, list)}
     return {**own, **lists, "target_options": options}

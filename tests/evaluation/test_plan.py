@@ -79,11 +79,17 @@ def test_what_costs_nothing_to_make_again_is_not_kept(target: Any, judge: str, l
     assert [row.passed for row in rows] == [True] * 3
 
 
-@pytest.mark.parametrize("target", [lambda question: ["a"], "python:app:ask"])
-def test_a_function_has_one_field_for_its_failure(target: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "refusal"),
+    [
+        (lambda question: ["a"], r"target options \(error\) need a named target"),
+        ("python:app:ask", "python target: unknown setting `error`"),
+    ],
+)
+def test_a_function_has_one_field_for_its_failure(target: Any, refusal: str, tmp_path: Path) -> None:
     settings = EvaluationConfig.of(judge="none", target_error="message")
     with (
-        pytest.raises(UsageError, match="a function returns its failure as `error`"),
+        pytest.raises(UsageError, match=refusal),
         planned(golden_set(tmp_path, {}), settings, target),
     ):
         pass
