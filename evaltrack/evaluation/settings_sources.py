@@ -45,7 +45,8 @@ def settings_of(record: type[Settings], given: Mapping[str, Any]) -> Settings:
     except UsageError as error:
         variables = {f"{_variable(record, name)}:": {name: value} for name, value in environment.items()}
         places = {table_place(record.command): file, **variables, "environment:": environment}
-        raise UsageError(_with_place(record, places, str(error))) from None
+        problems = str(error).split("\n")
+        raise UsageError("\n".join(_with_place(record, places, each) for each in problems)) from None
 
 
 def _with_place(record: type[Config], places: Mapping[str, Mapping[str, Any]], problem: str) -> str:
@@ -54,7 +55,7 @@ def _with_place(record: type[Config], places: Mapping[str, Mapping[str, Any]], p
         try:
             record.of(**values)
         except UsageError as error:
-            if str(error) == problem:
+            if problem in str(error).split("\n"):
                 return f"{name} {problem}"
     return problem
 

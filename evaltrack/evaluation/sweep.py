@@ -33,6 +33,7 @@ from evaltrack.metrics.catalogue import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
 from evaltrack.records.base import Text
+from evaltrack.records.config import did_you_mean
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.run import MAX_K
 
@@ -162,17 +163,10 @@ def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[st
         elif name == "target_options":
             if not isinstance(value, Mapping):
                 yield f"{place}: write a table of the target's own settings"
+        elif name not in EvaluationConfig.model_fields:
+            yield f"{place}: there is no setting `{name}`; {did_you_mean(name, EvaluationConfig.model_fields)}"
         elif value == [] and name not in OF_ALL:
             yield f"{place}: the list is empty; name a value, or leave it out"
-        elif not name.endswith(("price_in", "price_out")):  # they come in pairs, which are checked together
-            yield from (f"{place}: {problem}" for each in _values(name, value) for problem in _of_value(name, each))
-
-
-def _of_value(name: str, value: Any) -> Iterator[str]:
-    try:
-        EvaluationConfig.of(**{name: tuple(value) if isinstance(value, list) else value})
-    except (UsageError, TypeError) as error:
-        yield shown_text(str(error))
 
 
 def _values(name: str, value: Any) -> list[Any]:
@@ -287,8 +281,8 @@ def _configurations(file: SweepFile, place: str, problems: list[str]) -> Iterato
     for target, axes in combinations:
         try:
             settings = EvaluationConfig.of(**_settings(axes))
-        except (UsageError, TypeError) as error:
-            problems.append(f"{place}: {shown_text(str(error))}")
+        except UsageError as error:
+            problems += [f"{place}: {shown_text(each)}" for each in str(error).split("\n")]
             continue
         shown = {name: shown_text(_text(axes[name])) for name in varying if name in axes}
         name = " ".join(value if key == "target" else f"{key}={value}" for key, value in shown.items() if key != "seed")
@@ -333,20 +327,16 @@ def _text(value: Any) -> str:
 
 def _check_opened(file: SweepFile, configurations: Iterable[Configuration], store_uri: str | None) -> Iterator[str]:
     """Yield problems with targets, judges, scores and the ranking metric; each target and judge is opened once."""
-    tried: dict[str, str] = {}
-    declared: tuple[OwnScore, ...] = ()
+    tried, declared = set[str](), tuple[OwnScore, ...]()
     for each in configurations:
         settings = each.settings
-        target = json.dumps([each.target_name, settings.options_of_target], sort_keys=True)
-        judge = json.dumps([settings.judge, settings.rubric])
-        if target in tried and (judge in tried or tried[target]):
+        parts = {str((each.target_name, settings.options_of_target)), str((settings.judge, settings.rubric))}
+        if parts <= tried:
             continue
-        tried |= {target: "", judge: ""}
+        tried |= parts
         try:
             with planned(file.golden, settings, each.target, settings.selection, store_uri=store_uri) as plan:
-                declared = plan.signature.scores
+                declared += plan.signature.scores
         except UsageError as error:
-            tried[target] = str(error)
             yield from _listed(error)
-    if not any(tried.values()):
-        check_metric(file.rank_by, metric_table(declared))
+    check_metric(file.rank_by, metric_table(declared))

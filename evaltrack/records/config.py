@@ -107,7 +107,7 @@ class Config(BaseModel):
         """Return the settings with these values.
 
         Raises:
-            UsageError: a value is invalid; the message names the first.
+            UsageError: a value is invalid; each is a line of the message.
             TypeError: there is no such setting.
         """
         for name in values.keys() - cls.model_fields.keys():
@@ -115,9 +115,9 @@ class Config(BaseModel):
         try:
             return cls(**values)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            name = str(first["loc"][0])
-            raise UsageError(f"{name} must be {cure(cls.model_fields[name])}, not `{values[name]}`") from None
+            names = dict.fromkeys(str(each["loc"][0]) for each in error.errors(include_url=False))
+            problems = (f"{name} must be {cure(cls.model_fields[name])}, not `{values[name]}`" for name in names)
+            raise UsageError("\n".join(problems)) from None
 
     @classmethod
     def parsed(cls, texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
