@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -17,14 +16,12 @@ from evaltrack.api.report_html import stored_result
 from evaltrack.api.run_eval import check_evaluation, chosen_settings, evaluate_plan
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.loop import Progress
-from evaltrack.evaluation.plan import Plan, check_measurable, named_target, planned
+from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.ranking import Contender, rank
 from evaltrack.evaluation.result import RunResult, SetResults, SweepResult
 from evaltrack.evaluation.resume import is_resumable
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, read_sweep
-from evaltrack.golden.reader import open_golden
-from evaltrack.judges import Functions, judge_names
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.base import count, first_of
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
@@ -135,11 +132,14 @@ def run_sets(
     """
     paths = [os.fspath(each) for each in golden_paths]
     _, target, config, functions = chosen_settings("", target, settings)
-    _check(paths, config, target)
+
+    def opened(path: str) -> AbstractContextManager[Plan]:
+        own = config.with_(run_name=f"{config.run_name} {Path(path).stem}" if config.run_name else "")
+        return planned(path, own, target, own.selection, functions=functions, store_uri=tracking_uri)
+
+    _check(paths, config, target, opened)
     store = connect(tracking_uri)
-    plans = _plans(paths, config, target, functions, tracking_uri)
-    with shown_progress(progress) as bar, closing(plans):
-        first = next(plans)  # the parent is opened after all checks
+    with shown_progress(progress) as bar:
         name = config.run_name or f"{len(paths)} golden sets"
         parent = open_parent(store, config.experiment, name, "golden sets", config.tag)
         runs = SeveralRuns(store, parent, paths, say)
@@ -149,28 +149,20 @@ def run_sets(
             return SetResults(parent.run_id, parent.experiment_id, tuple(runs.results), **place)
 
         with runs.ended(lambda: sets_note(made())):
-            for plan in chain([first], plans):
-                runs.evaluate(plan, bar, Place(parent))
+            for path in paths:
+                with opened(path) as plan:
+                    runs.evaluate(plan, bar, Place(parent))
             runs.end(made().status, with_own_note(config.note, sets_note(made())))
     return made()
 
 
-def _plans(
+def _check(
     paths: Sequence[str],
     settings: EvaluationConfig,
     target: str | Callable[..., Any] | None,
-    functions: Functions,
-    store_uri: str | None,
-) -> Generator[Plan]:
-    """Yield the opened plan of each set. Its run is named after `run_name` and the set."""
-    for path in paths:
-        own = settings.with_(run_name=f"{settings.run_name} {Path(path).stem}" if settings.run_name else "")
-        with planned(path, own, target, own.selection, functions=functions, store_uri=store_uri) as plan:
-            yield plan
-
-
-def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
-    """Report all problems of all sets in one error."""
+    opened: Callable[[str], AbstractContextManager[Plan]],
+) -> None:
+    """Open all that each set needs, and report all problems in one error."""
     if not paths:
         raise UsageError("no golden set was named; name at least one .jsonl or .json file")
     for name in OF_ONE_SET:
@@ -185,10 +177,8 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
     for path in dict.fromkeys(paths):
         check_evaluation(path, settings, target)
         try:
-            golden = open_golden(path, settings.selection)
-            if not target:
-                named_target(None, golden, settings)[0].close()
-            check_measurable(golden, settings, judge_names(settings.judge))
+            with opened(path):
+                pass
         except UsageError as error:
             problems.extend(error.problems if isinstance(error, GoldenError | BadLinesError) else [str(error)])
             guides.append(error.guide)

@@ -100,7 +100,7 @@ def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path
     bad = write(tmp_path, "bad", {"id": 9}, {"id": 0, "question": "again"})
     worse = write(tmp_path, "worse", {"id": "x", "question": " "})
     (tmp_path / "other").mkdir()
-    (tmp_path / "bare.jsonl").write_text('{"id": 1, "question": "What?"}\n')
+    (tmp_path / "bare.jsonl").write_text('{"id": 1, "question": "What?", "expected_chunks": ["a"]}\n')
     same = write(tmp_path / "other", "one")
     with pytest.raises(GoldenError) as caught:
         run_sets([paths[0], bad, worse, same, tmp_path / "none.jsonl", tmp_path / "bare.jsonl"])
