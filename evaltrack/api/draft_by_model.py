@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import zip_longest
@@ -33,9 +33,6 @@ from evaltrack.records.question import words_of
 
 CONCURRENCY = 8
 """Concurrent calls. If this many calls fail before one succeeds, no more are made."""
-
-BATCH = 20
-"""Questions that are written at a time, so that a crash loses no more than these."""
 
 LEAST_WORDS = 20
 """Fewest words of a chunk that is worth a question."""
@@ -140,10 +137,7 @@ def draft_by_model(
     library = Library(str(corpus), tuple(chunks), frozenset({Path(path).stem}))
     work = _Work(Path(path), LLM(name, concurrency=CONCURRENCY), library, on_progress)
     work.drafts.already = len(earlier)
-    try:
-        run_to_end(lambda: work.run(wishes))
-    finally:
-        work.write()
+    run_to_end(lambda: work.run(wishes))
     return work.drafts
 
 
@@ -160,46 +154,44 @@ def _shuffled(items: Iterable[T]) -> list[T]:
 
 
 class _Work:
-    """The pending requests, and the lines that are not written yet."""
+    """The requests to a model. Each valid proposal is added to the set at once."""
 
     def __init__(self, path: Path, llm: LLM, library: Library, on_progress: Callable[[int, int], object]) -> None:
         self.drafts = ModelDrafts()
         self._path, self._llm, self._library, self._on_progress = path, llm, library, on_progress
         self._titles = cut("\n".join(dict.fromkeys(chunk.title for chunk in library.chunks)), TITLES_LIMIT)
-        self._lines: list[Line] = []
         self._done = self._failed = 0
 
     async def run(self, wishes: Sequence[Wish]) -> None:
         """Request all proposals. The first error that would affect every other call ends the work."""
-        waiting = iter(wishes)
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(CONCURRENCY):
-                    group.create_task(self._ask_for(waiting, len(wishes)))
+                for wish in wishes:
+                    group.create_task(self._ask_for(wish, len(wishes)))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:
             await self._llm.aclose()
             self.drafts.notes = tuple(self._llm.notes)
 
-    async def _ask_for(self, wishes: Iterator[Wish], total: int) -> None:
-        for wish in wishes:
-            try:
-                line = await self._proposal(wish)
-                whose = {"draft": True, "metadata": {BY: self._llm.model, OF: wish.chunk.id}}
-                self._lines.append({**line, "category": wish.category, **whose})
-            except AnswerError as error:
-                self._failed += 1
-                self.drafts.usage = together(self.drafts.usage, error.usage)
-                if self._failed == self._done + 1 == CONCURRENCY:
-                    raise UsageError(f"the first {CONCURRENCY} calls all failed: {error}") from None
-                self.drafts.left_out[str(error)] += 1
-            except ValueError as error:
-                self.drafts.left_out[str(error)] += 1
-            self._done += 1
-            if len(self._lines) >= BATCH:
-                self.write()
-            self._on_progress(self._done, total)
+    async def _ask_for(self, wish: Wish, total: int) -> None:
+        try:
+            line = await self._proposal(wish)
+            whose = {"draft": True, "metadata": {BY: self._llm.model, OF: wish.chunk.id}}
+            added = add_questions(self._path, [{**line, "category": wish.category, **whose}])
+            self.drafts.questions += added
+            if not added:
+                raise ValueError("the set has this question already")
+        except AnswerError as error:
+            self._failed += 1
+            self.drafts.usage = together(self.drafts.usage, error.usage)
+            if self._failed == self._done + 1 == CONCURRENCY:
+                raise UsageError(f"the first {CONCURRENCY} calls all failed: {error}") from None
+            self.drafts.left_out[str(error)] += 1
+        except ValueError as error:
+            self.drafts.left_out[str(error)] += 1
+        self._done += 1
+        self._on_progress(self._done, total)
 
     async def _proposal(self, wish: Wish) -> Line:
         """Return a valid golden line from the first or second attempt.
@@ -232,15 +224,6 @@ class _Work:
             said = {"role": "assistant", "content": inert(cut(answer.text, TITLES_LIMIT))}
             messages = [*messages, said, {"role": "user", "content": wrong}]
         raise refusal
-
-    def write(self) -> None:
-        """Append the pending lines to the set, without questions that it already has."""
-        if self._lines:
-            added = add_questions(self._path, self._lines)
-            self.drafts.questions += added
-            if len(added) < len(self._lines):
-                self.drafts.left_out["the set has this question already"] += len(self._lines) - len(added)
-            self._lines = []
 
 
 ShortText = Annotated[
