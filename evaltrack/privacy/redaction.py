@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from math import log2
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import regex
@@ -51,6 +51,7 @@ BASE64_RUN = 200
 """Characters of base64 around a match that make it part of something larger."""
 
 _DIGIT = re.compile(r"\d", re.ASCII)
+_LONG_WORD = re.compile(rf"\S{{{SHORTEST},}}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Rule:
 
     id: str
     regex: str
-    keywords: tuple[str, ...]
+    keywords: Sequence[str]
     scope: Literal["word", "named", "text"] = "word"
     entropy: float = 0.0
     group: int | None = None
@@ -70,9 +71,15 @@ class Rule:
         """The compiled form, which an underscore may precede. To compile all takes longer than most runs."""
         return re.compile(re.sub(r"^((?:\(\?i\))?)\\b", r"\1(?<![A-Za-z0-9])", self.regex), re.ASCII)
 
-    def spans(self, text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    def is_likely_in(self, lowered: str) -> bool:
+        """Return True if a text in lower case holds a keyword; without keywords, if it is long and has a digit."""
+        if self.keywords:
+            return _holds_any(lowered, self.keywords)
+        return len(lowered) >= LONG and _DIGIT.search(lowered) is not None
+
+    def spans(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the positions of secrets of this form in a part of the text."""
-        for match in self.pattern.finditer(text, start, len(text) if end is None else end):
+        for match in self.pattern.finditer(text, start, end):
             group = self.group
             if group is None:
                 group = next((number for number, text_of_group in enumerate(match.groups(), 1) if text_of_group), 0)
@@ -84,46 +91,24 @@ class Rule:
         secret = text[start:end]
         if self.scope == "named":
             before = text[max(0, name - NAME_REACH // 2) : start].lower()
-            if not _DIGIT.search(secret) or not any(word in before for word in NAMES):
+            if not _DIGIT.search(secret) or not _holds_any(before, NAMES):
                 return False
             if any(pattern.search(secret) for pattern in rules().placeholders):
                 return False
-        if self.generic and rules().stopwords.search(secret.lower()):
+        if self.generic and _holds_any(secret.lower(), rules().stopwords):
             return False
         return entropy(secret) >= self.entropy and not _in_base64(text, start, end)
 
 
-@dataclass(frozen=True)
-class Rules:
-    """All rules by scope, and values that are no secrets although the name of a secret precedes them."""
+class Rules(NamedTuple):
+    """Keywords and rules by scope, and values and words that are no secrets after the name of a secret.
 
-    words: tuple[Rule, ...]
-    named: tuple[Rule, ...]
-    texts: tuple[Rule, ...]
-    placeholders: tuple[re.Pattern[str], ...]
-    stopwords: re.Pattern[str]
+    A rule without keywords has the empty one, which every text holds.
+    """
 
-    @cached_property
-    def any_keyword(self) -> re.Pattern[str]:
-        """A pattern for all keywords of the rules for words, in lower case; much faster than one search for each."""
-        return re.compile(_alternatives({keyword for rule in self.words for keyword in rule.keywords}))
-
-    @cached_property
-    def without_keyword(self) -> tuple[Rule, ...]:
-        """The rules for words that are tried on every long word."""
-        return tuple(rule for rule in self.words if not rule.keywords)
-
-    @cached_property
-    def by_keyword(self) -> dict[str, list[tuple[str, Rule]]]:
-        """The rules of each scope with each of their keywords."""
-        scopes = {"word": self.words, "named": self.named, "text": self.texts}
-        return {
-            scope: [(keyword, rule) for rule in those for keyword in rule.keywords] for scope, those in scopes.items()
-        }
-
-    def wanted(self, scope: str, lowered: str) -> set[Rule]:
-        """Return the rules of a scope with a keyword in a text in lower case."""
-        return {rule for keyword, rule in self.by_keyword[scope] if keyword in lowered}
+    by_scope: Mapping[str, Sequence[tuple[str, Rule]]]
+    placeholders: Sequence[re.Pattern[str]]
+    stopwords: Sequence[str]
 
 
 @cache
@@ -132,10 +117,11 @@ def rules() -> Rules:
     folder = files("evaltrack.privacy").joinpath("rules")
     foreign = json.loads(folder.joinpath("gitleaks.json").read_text("utf-8"))
     own = tomllib.loads(folder.joinpath("own.toml").read_text("utf-8"))
-    all_rules = [Rule(**{**each, "keywords": tuple(each["keywords"])}) for each in foreign["rules"] + own["rule"]]
-    words, by_name, texts = (tuple(r for r in all_rules if r.scope == scope) for scope in ("word", "named", "text"))
-    placeholders = tuple(re.compile(pattern, re.ASCII) for pattern in foreign["placeholders"])
-    return Rules(words, by_name, texts, placeholders, re.compile(_alternatives(foreign["stopwords"])))
+    by_scope: dict[str, list[tuple[str, Rule]]] = {scope: [] for scope in ("text", "word", "named")}
+    for rule in (Rule(**each) for each in foreign["rules"] + own["rule"]):
+        by_scope[rule.scope] += ((keyword, rule) for keyword in rule.keywords or [""])
+    placeholders = [re.compile(pattern, re.ASCII) for pattern in foreign["placeholders"]]
+    return Rules(by_scope, placeholders, foreign["stopwords"])
 
 
 def secret_spans(text: str) -> Sequence[tuple[int, int]]:
@@ -150,21 +136,25 @@ def _spans_in_short(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _spans_in(text: str) -> list[tuple[int, int]]:
-    known, spans = rules(), list[tuple[int, int]]()
-    for rule in known.wanted("text", text.lower()):
-        spans += rule.spans(text)
-    words = list(_word_positions(text, (word for word in text.split() if len(word) >= SHORTEST)))
-    with_digit = [(start, word) for start, word in words if _DIGIT.search(word)]
-    for start, word in words:
-        if known.any_keyword.search(lowered := word.lower()):
-            for rule in known.wanted("word", lowered):
-                spans += rule.spans(text, start, start + len(word))
-    for start, word in with_digit:
-        if len(word) >= LONG:
-            for rule in known.without_keyword:
-                spans += rule.spans(text, start, start + len(word))
-    spans += _spans_after_names(text, with_digit)
-    return merge_spans(spans)
+    words = [match.span() for match in _LONG_WORD.finditer(text)]
+    with_names = ((max(0, start - NAME_REACH), end) for start, end in words if _DIGIT.search(text, start, end))
+    named = [each for each in merge_spans(with_names) if _holds_any(text[slice(*each)].lower(), NAMES)]
+    places = {"text": [(0, len(text))], "word": words, "named": named}
+    return merge_spans(span for scope in places for span in _found(text, scope, places[scope]))
+
+
+def _found(text: str, scope: str, places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of secrets in parts of the text, by the rules of a scope."""
+    parts = [text[start:end].lower() for start, end in places]
+    together = "\n".join(parts)
+    for rule in {rule for keyword, rule in rules().by_scope[scope] if keyword in together}:
+        for (start, end), part in zip(places, parts, strict=True):
+            if rule.is_likely_in(part):
+                yield from rule.spans(text, start, end)
+
+
+def _holds_any(text: str, words: Iterable[str]) -> bool:
+    return any(word in text for word in words)
 
 
 def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -184,36 +174,10 @@ def entropy(text: str) -> float:
     return -sum(count / len(text) * log2(count / len(text)) for count in counts)
 
 
-def _spans_after_names(text: str, words: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of secrets whose name is in or before one of the words."""
-    for start, end in merge_spans((max(0, start - NAME_REACH), start + len(word)) for start, word in words):
-        lowered = text[start:end].lower()
-        if any(word in lowered for word in NAMES):
-            for rule in rules().wanted("named", lowered):
-                yield from rule.spans(text, start, end)
-
-
-def _word_positions(text: str, words: Iterable[str]) -> Iterator[tuple[int, str]]:
-    place = 0
-    for word in words:
-        place = text.index(word, place)
-        yield place, word
-        place += len(word)
-
-
 def _in_base64(text: str, start: int, end: int) -> bool:
     before, after = text[max(0, start - BASE64_RUN) : start], text[end : end + BASE64_RUN]
     around = len(before) - len(before.rstrip(BASE64)) + len(after) - len(after.lstrip(BASE64))
     return around >= BASE64_RUN
-
-
-def _alternatives(words: Iterable[str]) -> str:
-    """Return a regular expression for the words that reads no character twice: `(?:gh(?:o_|p_)|xox)`."""
-    first: dict[str, set[str]] = {}
-    for word in words:
-        first.setdefault(word[0], set()).add(word[1:])
-    parts = [re.escape(one) + ("" if "" in rest else _alternatives(rest)) for one, rest in sorted(first.items())]
-    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
 
 
 SHORTEST_SECRET = 8
