@@ -20,7 +20,7 @@ from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.loop import run_to_end
 from evaltrack.golden.corpus import Chunk, by_page, parse_chunker, read_corpus
 from evaltrack.golden.file import is_empty_file
-from evaltrack.golden.findings import Library
+from evaltrack.golden.lint import Library
 from evaltrack.golden.reader import open_golden
 from evaltrack.golden.words import text_key
 from evaltrack.judges.client import LLM, strict_schema

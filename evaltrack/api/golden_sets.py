@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import read_settings, settings_of
+from evaltrack.golden import lint
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
 from evaltrack.golden.file import digest_of, is_empty_file, only_writer, read_objects, write_objects
-from evaltrack.golden.findings import RULES, Finding, Library
-from evaltrack.golden.lint import check_expectations, check_ids, check_negatives, check_questions, check_size
 from evaltrack.golden.quotes import QuoteChooser
 from evaltrack.golden.reader import GoldenSet, NumberedQuestion, checked_question, open_golden
 from evaltrack.golden.words import text_key
@@ -31,7 +30,7 @@ def lint_golden(
     corpus: str | os.PathLike[str] | None = None,
     *,
     ignore: Collection[str] = (),
-) -> list[Finding]:
+) -> list[lint.Finding]:
     """Check every line of a golden set, the questions against each other, and the expected sources against a corpus.
 
     Args:
@@ -40,7 +39,7 @@ def lint_golden(
             settings file; else `corpus/<name of the set>` next to the file, or the folders of its domains in `corpus/`,
             if they exist; else the corpus of the ``bm25:`` target of the settings. ``bm25:DIR?chunk=words:200`` and
             ``bm25:DIR?by=domain`` split the pages as this target does.
-        ignore: Codes of `evaltrack.golden.findings.RULES` that are not reported.
+        ignore: Codes of `evaltrack.golden.lint.RULES` that are not reported.
 
     Returns:
         The findings in the order of their lines, then those about the whole set. If lines are bad, only these.
@@ -48,7 +47,7 @@ def lint_golden(
     Raises:
         UsageError: the corpus cannot be read, or a code is unknown.
     """
-    codes = RULES.keys() - {"bad-line", "bad-file"}
+    codes = lint.RULES.keys() - {"bad-line", "bad-file"}
     for code in ignore:
         if code not in codes:
             raise UsageError(f"`ignore={shown_text(code)}`: no such code to ignore; {did_you_mean(code, codes)}")
@@ -62,36 +61,36 @@ def lint_golden(
     return sorted(reported, key=lambda finding: (finding.line is None, finding.line or 0))
 
 
-def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
+def _bad_lines(file: str, error: GoldenError) -> Iterator[lint.Finding]:
     """Yield a finding for each problem of a set that cannot be read."""
     for place, problem in enumerate(error.problems):
         line = error.lines[place] if error.lines else None
         prefix = f"{file}: " if line is None else f"{file}:{line}: "
         message, _, cure = problem[len(prefix) :].partition("; ")
         code = "bad-file" if line is None else "bad-line"
-        yield Finding(file=file, line=line, code=code, message=message, cure=cure or "correct it")
+        yield lint.Finding(file=file, line=line, code=code, message=message, cure=cure or "correct it")
 
 
-def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:
+def _findings(checked: GoldenSet, found: Sequence[tuple[lint.Library, Bm25Target | None]]) -> Iterator[lint.Finding]:
     entries = list(checked.numbered())
-    yield from check_questions(entries)
+    yield from lint.check_questions(entries)
     for library, index in found:
         part = library.entries(entries)
-        yield from check_expectations(part, library)
+        yield from lint.check_expectations(part, library)
         negatives = [entry for entry in part if entry.question.negative]
         if negatives and (index := index or index_of(library)):
-            yield from check_negatives(_best(negatives, index), library)
+            yield from lint.check_negatives(_best(negatives, index), library)
     file, stats = str(checked.path), checked.stats
     if not found and stats.questions > stats.judged_only:
         message = "there is no corpus next to the file, so expected sources are not checked"
         cure = "name the folder of its pages (`corpus=`)"
-        yield Finding(file=file, code="no-corpus", message=message, cure=cure)
-    yield from check_size(file, stats)
+        yield lint.Finding(file=file, code="no-corpus", message=message, cure=cure)
+    yield from lint.check_size(file, stats)
 
 
 def libraries(
     path: Path, domains: Iterable[str], corpus: str | os.PathLike[str] | None
-) -> list[tuple[Library, Bm25Target | None]]:
+) -> list[tuple[lint.Library, Bm25Target | None]]:
     """Return the chunks to compare the questions of the domains with, and the index of a target.
 
     `lint_golden` describes the arguments.
@@ -106,26 +105,26 @@ def libraries(
         corpus = "" if folders else settings_of(EvaluationConfig, {}).target
     if corpus.startswith("bm25:"):
         return list(_indexed(corpus, names))
-    return [(Library(str(folder), tuple(read_corpus(folder)), covered), None) for folder, covered in folders]
+    return [(lint.Library(str(folder), tuple(read_corpus(folder)), covered), None) for folder, covered in folders]
 
 
-def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm25Target]]:
+def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[lint.Library, Bm25Target]]:
     """Yield the chunks of a target's index, or of its indexes by domain, with the index."""
     from evaltrack.targets import open_target
     from evaltrack.targets.bm25 import Bm25ByDomain, Bm25Target
 
     index = open_target(target)
     if isinstance(index, Bm25Target):
-        yield Library(shown_text(target), tuple(index.chunks), domains), index
+        yield lint.Library(shown_text(target), tuple(index.chunks), domains), index
     elif isinstance(index, Bm25ByDomain):
         if missing := sorted(domains - index.indexes.keys()):
             raise UsageError(f"target {shown_text(target)} has no folder for the domain {missing[0]}; add it")
         for domain in sorted(domains):
             part = index.indexes[domain]
-            yield Library(f"{shown_text(target)} ({domain})", tuple(part.chunks), frozenset({domain})), part
+            yield lint.Library(f"{shown_text(target)} ({domain})", tuple(part.chunks), frozenset({domain})), part
 
 
-def index_of(library: Library) -> Bm25Target | None:
+def index_of(library: lint.Library) -> Bm25Target | None:
     """Return a BM25 index of a corpus; None if the corpus holds no words."""
     from evaltrack.targets.bm25 import Bm25Target, EmptyIndexError
 
@@ -177,7 +176,7 @@ def add_question(
     question = checked_question({"id": "new", "domain": domain} | _without_none(fields))
     if isinstance(question, Question) and question.expected and not question.draft:
         for library, _ in libraries(Path(path), [domain], corpus):
-            if missing := list(check_ids([NumberedQuestion(str(path), 0, 0, question)], library)):
+            if missing := list(lint.check_ids([NumberedQuestion(str(path), 0, 0, question)], library)):
                 cure = "(an id of your own retriever: quote the passage, or add a draft with `draft=True`)"
                 raise UsageError("\n".join(f"{each.message}; {each.cure} {cure}" for each in missing))
     (made,) = _added(Path(path), [fields], repeats_allowed=False)
@@ -292,7 +291,7 @@ def anchor_golden(
     return Anchored(anchors, list(left.items()))
 
 
-def _quotes(question: Question, library: Library, chooser: QuoteChooser) -> list[Anchor] | str:
+def _quotes(question: Question, library: lint.Library, chooser: QuoteChooser) -> list[Anchor] | str:
     """Return a quotation of each expected chunk, or the reason that there is none."""
     anchors: list[Anchor] = []
     for key in dict.fromkeys(question.expected_chunks or ()):

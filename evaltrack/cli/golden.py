@@ -21,7 +21,7 @@ from evaltrack.report.escaping import one_line
 
 if TYPE_CHECKING:
     from evaltrack.api.draft_by_model import ModelDrafts
-    from evaltrack.golden.findings import Finding
+    from evaltrack.golden.lint import Finding
     from evaltrack.records import Question
 
 CORPUS_HELP = (

@@ -5,18 +5,140 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import computed_field
 
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.findings import Finding, Library, finding
 from evaltrack.golden.reader import GoldenStats, NumberedQuestion
-from evaltrack.golden.words import ContentWords, plain_form, told_apart
-from evaltrack.records import Question
+from evaltrack.golden.words import content_words, plain_form, told_apart, words_by_stem
+from evaltrack.records import Passage, Question, Record
 from evaltrack.records.base import as_key, count, first_of
-from evaltrack.records.question import title_key
+from evaltrack.records.question import SourceText, title_key
 from evaltrack.stats.significance import MIN_CHANGED
+
+Severity = Literal["error", "warning", "note"]
+
+
+class Rule(NamedTuple):
+    """The severity of a finding and its meaning in a few words."""
+
+    severity: Severity
+    meaning: str
+
+
+RULES = {
+    "bad-line": Rule("error", "a line is not a valid question"),
+    "bad-file": Rule("error", "the file does not exist, cannot be read, or holds no questions"),
+    "missing-id": Rule("error", "an expected id is not in the corpus"),
+    "other-form-id": Rule(
+        "error", "an expected id is in the corpus with another spelling: case, leading zeros, `.md`, `_`, `-`"
+    ),
+    "missing-quote": Rule("error", "no chunk contains an expected quotation"),
+    "contradiction": Rule("warning", "two questions ask the same and expect different things"),
+    "near-duplicate": Rule("warning", "two questions ask the same"),
+    "answer-not-in-chunks": Rule("warning", "most words of the expected answer are not in the expected chunks"),
+    "empty-answer": Rule("warning", "the expected answer is a placeholder: `TODO`, `n/a`, `?`"),
+    "unused-answer": Rule("warning", "a negative has an expected answer, which is not used"),
+    "answered-negative": Rule("warning", "a chunk may answer a negative"),
+    "unmarked-duplicate": Rule("warning", "a chunk with the same text as an expected one is not expected"),
+    "common-quote": Rule("warning", "more than three chunks contain an expected quotation"),
+    "repeated-id": Rule("warning", "a question expects something twice"),
+    "surrounding-blanks": Rule("warning", "a text begins or ends with blanks"),
+    "thin-domain": Rule("warning", "a domain has fewer than 10 questions or 2 negatives"),
+    "too-small": Rule("warning", "fewer than 6 answerable questions: no exact test can show a loss"),
+    "no-corpus": Rule("note", "there is no corpus to look up expected sources in"),
+    "ambiguous-source": Rule("note", "several pages have an expected title"),
+}
+"""Each code with its rule. Errors exit with code 2, warnings with 1 if warnings are to count; notes only inform."""
+
+
+class Finding(Record):
+    """One problem in a golden set.
+
+    `line` and `id` are None if it concerns the whole set; `id` is the question's.
+    """
+
+    file: str
+    line: int | None = None
+    id: str | None = None
+    code: str
+    message: str
+    cure: str
+
+    @computed_field
+    @property
+    def severity(self) -> Severity:
+        """The severity of the finding's rule."""
+        return RULES[self.code].severity
+
+    def __str__(self) -> str:
+        """Return ``FILE:LINE: question ID: what is wrong; cure [code]``."""
+        severity = "" if self.severity == "error" else f"{self.severity}: "
+        question = "" if self.id is None else f"question {self.id}: "
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {severity}{question}{self.message}; {self.cure} [{self.code}]"
+
+
+def finding(asked: NumberedQuestion, code: str, message: str, cure: str) -> Finding:
+    """Return a finding about one question."""
+    return Finding(file=asked.file, line=asked.line, id=asked.question.id, code=code, message=message, cure=cure)
+
+
+@dataclass(frozen=True)
+class Library:
+    """The chunks of a corpus for the questions of some domains; messages call it `name`."""
+
+    name: str
+    chunks: tuple[Chunk, ...]
+    domains: frozenset[str]
+
+    def entries(self, entries: Iterable[NumberedQuestion]) -> list[NumberedQuestion]:
+        """Return the questions of this library's domains."""
+        return [entry for entry in entries if entry.question.domain in self.domains]
+
+    @cached_property
+    def by_id(self) -> dict[str, Chunk]:
+        """The chunks by their ids."""
+        return {chunk.id: chunk for chunk in self.chunks}
+
+    @cached_property
+    def by_title(self) -> dict[str, list[Chunk]]:
+        """The chunks of each title, by the normalized title (`title_key`)."""
+        titles: dict[str, list[Chunk]] = {}
+        for chunk in self.chunks:
+            titles.setdefault(title_key(chunk.title), []).append(chunk)
+        return titles
+
+    @cached_property
+    def words(self) -> dict[str, frozenset[str]]:
+        """The content words of each chunk, with its title and heading, by its id."""
+        texts = {chunk.id: f"{chunk.title} {chunk.heading} {chunk.text}" for chunk in self.chunks}
+        return {key: frozenset(content_words(text)) for key, text in texts.items()}
+
+    @cached_property
+    def texts(self) -> dict[str, SourceText]:
+        """The text of each chunk with its heading, as a target returns it, by id."""
+        return {chunk.id: SourceText(chunk.headed_text) for chunk in self.chunks}
+
+    def expected_chunks(self, question: Question) -> list[Chunk]:
+        """Return the chunks that a question expects, by passage, id or title; empty if any of them is missing."""
+        parts = [self._holders(passage) for passage in question.expected_passages or ()]
+        if question.expected_passages is None:
+            expected = question.expected_names or ()
+            if question.by_title:
+                parts = [self.by_title.get(title, []) for title in dict.fromkeys(map(title_key, expected))]
+            else:
+                parts = [[self.by_id[key]] if key in self.by_id else [] for key in dict.fromkeys(expected)]
+        return [chunk for part in parts for chunk in part] if all(parts) else []
+
+    def _holders(self, passage: Passage) -> list[Chunk]:
+        return [each for each in self.chunks if each.id in passage.any_of or self.texts[each.id].holds(passage)]
+
 
 MIN_WORDS = 3
 """Content words of a question, below which only equal texts ask the same."""
@@ -47,11 +169,10 @@ def _asking_the_same(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
 
     It contradicts that question if the expectations differ. Questions with different histories do not ask the same.
     """
-    split = ContentWords()
     first = dict[tuple[object, ...], NumberedQuestion]()
     for entry in entries:
         question = entry.question
-        earlier = first.setdefault((question.domain, question.history, *_meaning(question.question, split)), entry)
+        earlier = first.setdefault((question.domain, question.history, *_meaning(question.question)), entry)
         if earlier is entry:
             continue
         asks = f"asks the same as question {earlier.question.id} (line {earlier.line})"
@@ -62,10 +183,10 @@ def _asking_the_same(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
             yield finding(entry, "near-duplicate", f"{asks}, and counts twice", "reword or remove")
 
 
-def _meaning(text: str, split: ContentWords) -> tuple[object, ...]:
+def _meaning(text: str) -> tuple[object, ...]:
     """Return a key that is equal for questions that differ only in word order, endings and stop words."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    words, stems = re.findall(r"\w+(?:'\w+)?", plain), split(plain)
+    words, stems = re.findall(r"\w+(?:'\w+)?", plain), content_words(plain)
     # numbers and signs always count: C++ and C# are two languages
     tokens = [token.strip(".,;:?!()[]{}'\"") for token in plain.split()]
     if len(stems) < MIN_WORDS:
@@ -171,9 +292,11 @@ ADD_PAGE = "add the page, or correct the question"
 def check_expectations(entries: Sequence[NumberedQuestion], library: Library) -> Iterator[Finding]:
     """Yield findings about expectations that do not fit the chunks of a library."""
     yield from check_ids(entries, library)
-    yield from _ambiguous_titles(entries, library)
-    yield from _foreign_answers(entries, library)
-    yield from _copies(entries, library)
+    copies = _copies_of(library.chunks)
+    for entry in entries:
+        yield from _ambiguous_titles(entry, library)
+        yield from _foreign_answer(entry, library)
+        yield from _unexpected_copies(entry, copies)
 
 
 class _Names:
@@ -238,14 +361,13 @@ def _page(key: str) -> str:
     return re.split("[#@]", key, maxsplit=1)[0]
 
 
-def _ambiguous_titles(entries: Iterable[NumberedQuestion], library: Library) -> Iterator[Finding]:
+def _ambiguous_titles(entry: NumberedQuestion, library: Library) -> Iterator[Finding]:
     """Yield findings about expected titles that several pages have; a source from any of them counts."""
-    for entry in entries:
-        for title in entry.question.expected_names or () if entry.question.by_title else ():
-            pages = sorted({chunk.id.partition("#")[0] for chunk in library.by_title.get(title_key(title), ())})
-            if len(pages) > 1:
-                message = f"`{title}` is the title of {len(pages)} pages: {_first(pages)}"
-                yield finding(entry, "ambiguous-source", message, "any of them counts; rename those that do not answer")
+    for title in entry.question.expected_names or () if entry.question.by_title else ():
+        pages = sorted({chunk.id.partition("#")[0] for chunk in library.by_title.get(title_key(title), ())})
+        if len(pages) > 1:
+            message = f"`{title}` is the title of {len(pages)} pages: {_first(pages)}"
+            yield finding(entry, "ambiguous-source", message, "any of them counts; rename those that do not answer")
 
 
 MOST_CHUNKS = 3
@@ -284,19 +406,14 @@ WINDOW = 50
 """Content words within which a chunk must hold those of a negative; in a long chunk they may be far apart."""
 
 
-def _copies(entries: Sequence[NumberedQuestion], library: Library) -> Iterator[Finding]:
-    """Yield findings about unexpected copies of an expected chunk, for which a target would lose points."""
-    copies = _copies_of(library.chunks)
-    for entry in entries:
-        question = entry.question
-        if question.expected_passages is not None or not question.expected_chunks:
-            continue
-        expected = set(question.expected_chunks)
-        unmarked = sorted({twin for key in expected for twin in copies.get(key, ()) if twin not in expected})
-        if unmarked:
-            verbs = "has {}, and is" if len(unmarked) == 1 else "have {}, and are"
-            message = f"{_first(unmarked)} {verbs.format('the text of an expected chunk')} not expected"
-            yield finding(entry, "unmarked-duplicate", message, "expect the copy too, or remove it from the corpus")
+def _unexpected_copies(entry: NumberedQuestion, copies: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    """Yield a finding about unexpected copies of an expected chunk, for which a target would lose points."""
+    decides = entry.question.expected_passages is None
+    expected = set(entry.question.expected_chunks or ()) if decides else set[str]()
+    if unmarked := sorted({twin for key in expected for twin in copies.get(key, ())} - expected):
+        verbs = "has {}, and is" if len(unmarked) == 1 else "have {}, and are"
+        message = f"{_first(unmarked)} {verbs.format('the text of an expected chunk')} not expected"
+        yield finding(entry, "unmarked-duplicate", message, "expect the copy too, or remove it from the corpus")
 
 
 def _copies_of(chunks: Sequence[Chunk]) -> dict[str, list[str]]:
@@ -316,12 +433,11 @@ def check_negatives(best: Iterable[tuple[NumberedQuestion, Chunk]], library: Lib
         best: Negatives, each with the best chunk of a lexical search whose score is above the floor.
         library: The library that holds these chunks.
     """
-    split = ContentWords()
     for entry, chunk in best:
-        words = set(split(entry.question.question))
+        words = set(content_words(entry.question.question))
         if len(words) >= MIN_NEGATIVE_WORDS and words <= library.words[chunk.id]:
-            rest = words.difference(split(f"{chunk.title} {chunk.heading}"))
-            if _are_near(rest, split(chunk.text)):
+            rest = words.difference(content_words(f"{chunk.title} {chunk.heading}"))
+            if _are_near(rest, content_words(chunk.text)):
                 message = f"is a negative, and `{chunk.id}` holds all {len(words)} content words of the question"
                 yield finding(entry, "answered-negative", message, "read the chunk: where it answers, expect it")
 
@@ -348,17 +464,12 @@ MIN_ANSWER_WORDS = 4
 """Content words of an answer, below which a paraphrase may share none."""
 
 
-def _foreign_answers(entries: Iterable[NumberedQuestion], library: Library) -> Iterator[Finding]:
-    """Yield findings about answers with few content words in the text of the expected chunks."""
-    split = ContentWords()
-    for entry in entries:
-        chunks = library.expected_chunks(entry.question)
-        if not chunks or not entry.question.expected_answer:
-            continue
-        words = split.by_stem(entry.question.expected_answer)
-        text = frozenset[str]().union(*(library.words[chunk.id] for chunk in chunks))
-        missing = [word for stem, word in words.items() if stem not in text]
-        if len(words) >= MIN_ANSWER_WORDS and len(words) - len(missing) <= MOST_IN_CHUNKS * len(words):
-            message = f"of the answer's {len(words)} content words {len(missing)} are not in the expected chunks"
-            cure = "expect the chunk that answers, or correct the answer"
-            yield finding(entry, "answer-not-in-chunks", f"{message}: {_first(missing)}", cure)
+def _foreign_answer(entry: NumberedQuestion, library: Library) -> Iterator[Finding]:
+    """Yield a finding about an answer with few content words in the text of the expected chunks."""
+    chunks, words = library.expected_chunks(entry.question), words_by_stem(entry.question.expected_answer or "")
+    text = frozenset[str]().union(*(library.words[chunk.id] for chunk in chunks))
+    missing = [word for stem, word in words.items() if stem not in text]
+    if chunks and len(words) >= MIN_ANSWER_WORDS and len(words) - len(missing) <= MOST_IN_CHUNKS * len(words):
+        message = f"of the answer's {len(words)} content words {len(missing)} are not in the expected chunks"
+        cure = "expect the chunk that answers, or correct the answer"
+        yield finding(entry, "answer-not-in-chunks", f"{message}: {_first(missing)}", cure)

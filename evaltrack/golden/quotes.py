@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from math import log
 
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.findings import Library
-from evaltrack.golden.words import ContentWords
+from evaltrack.golden.lint import Library
+from evaltrack.golden.words import content_words
 from evaltrack.records import Passage, Question
 from evaltrack.records.question import words_of
 
@@ -33,7 +33,6 @@ class QuoteChooser:
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._split = ContentWords()
         self._frequency = Counter(stem for stems in library.words.values() for stem in stems)
 
     def choose(self, chunk: Chunk, question: Question) -> tuple[str, str] | None:
@@ -48,7 +47,7 @@ class QuoteChooser:
             return None
         if (quote := next(filter(self._is_unique, windows), None)) is None:
             return windows[0], "other chunks contain it too"
-        held = sum(weights[stem] for stem in set(self._split(quote)) & weights.keys())
+        held = sum(weights[stem] for stem in set(content_words(quote)) & weights.keys())
         is_likely = weights and held >= LEAST_SHARE * sum(weights.values())
         return quote, "" if is_likely else "it has few words of the answer and the question"
 
@@ -56,7 +55,7 @@ class QuoteChooser:
         """Return a weight by stem: rare words weigh more, and the answer's more than the question's."""
         weights: defaultdict[str, float] = defaultdict(float)
         for text, weight in ((question.question, 1.0), (question.expected_answer or "", ANSWER_WEIGHT)):
-            for stem in set(self._split(text)):
+            for stem in set(content_words(text)):
                 weights[stem] = max(weights[stem], weight * self._rarity(stem))
         return {stem: weight for stem, weight in weights.items() if weight > 0}
 
@@ -64,7 +63,7 @@ class QuoteChooser:
         return log((1 + len(self._library.chunks)) / (1 + self._frequency[stem])) if self._frequency[stem] else 0.0
 
     def _score(self, window: str, weights: dict[str, float]) -> float:
-        stems = set(self._split(window))
+        stems = set(content_words(window))
         return sum(weights.get(stem, 0.0) for stem in stems) / log(8 + len(window.split()))
 
     def _is_unique(self, quote: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
+from functools import cache
 
 APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
@@ -35,30 +37,30 @@ def _looks(name: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFKC", name) if each.isprintable() and each != " ")
 
 
-class ContentWords:
-    """Splits texts into stemmed English words in their order, without stop words."""
+def content_words(text: str) -> list[str]:
+    """Return the stems of the English words of a text without stop words, in their order, including repeats."""
+    stems: list[str] = _english()[1](_words(text))
+    return stems
 
-    def __init__(self) -> None:
-        from bm25s.stopwords import STOPWORDS_EN_PLUS
-        from Stemmer import Stemmer
 
-        self._stop = frozenset(STOPWORDS_EN_PLUS)
-        self._stem = Stemmer("english").stemWords
+def words_by_stem(text: str) -> dict[str, str]:
+    """Return the first word of each stem, in the order of the text."""
+    first: dict[str, str] = {}
+    for stem, word in zip(content_words(text), _words(text), strict=True):
+        first.setdefault(stem, word)
+    return first
 
-    def __call__(self, text: str) -> list[str]:
-        """Return the stems of the words of a text, including repeats."""
-        stems: list[str] = self._stem(self._words(text))
-        return stems
 
-    def by_stem(self, text: str) -> dict[str, str]:
-        """Return the first word of each stem, in the order of the text."""
-        first: dict[str, str] = {}
-        words = self._words(text)
-        for stem, word in zip(self._stem(words), words, strict=True):
-            first.setdefault(stem, word)
-        return first
+def _words(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFC", text).lower().replace(APOSTROPHE, "'")
+    words = re.findall(r"\w+(?:'\w+)?", plain)
+    return [word for word in words if word not in _english()[0]]
 
-    def _words(self, text: str) -> list[str]:
-        plain = unicodedata.normalize("NFC", text).lower().replace(APOSTROPHE, "'")
-        words = re.findall(r"\w+(?:'\w+)?", plain)
-        return [word for word in words if word not in self._stop]
+
+@cache
+def _english() -> tuple[frozenset[str], Callable[[list[str]], list[str]]]:
+    """Return the stop words and the stemmer, which are imported only if they are used."""
+    from bm25s.stopwords import STOPWORDS_EN_PLUS
+    from Stemmer import Stemmer
+
+    return frozenset(STOPWORDS_EN_PLUS), Stemmer("english").stemWords

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk, domain_folders, parse_chunker, parse_suffixes, read_corpus
-from evaltrack.golden.words import ContentWords
+from evaltrack.golden.words import content_words
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.base import count
 from evaltrack.targets import TargetSettings, checked_settings
@@ -136,8 +136,7 @@ class Bm25Target(Target):
         self.chunks = chunks
         self.floor = floor if floor is not None else FLOOR if len(chunks) >= FEW_CHUNKS else 0.0
         self._links = links
-        self._terms = ContentWords()
-        terms = [self._terms(f"{chunk.title} {chunk.heading} {chunk.text}") for chunk in chunks]
+        terms = [content_words(f"{chunk.title} {chunk.heading} {chunk.text}") for chunk in chunks]
         self._frequency = Counter(term for chunk_terms in terms for term in set(chunk_terms))
         if not self._frequency:
             raise EmptyIndexError("holds no words to search for; write pages of text")
@@ -155,13 +154,13 @@ class Bm25Target(Target):
         if not ranked or ranked[0][1] < self.floor:
             return Response(answer=ABSTENTION if ranked else NO_WORD, sources=(), abstained=True)
         sources = tuple(_source(chunk, score, self._links) for chunk, score in ranked)
-        return Response(answer=self._quote(ranked[0][0], set(self._terms(question.question))), sources=sources)
+        return Response(answer=self._quote(ranked[0][0], set(content_words(question.question))), sources=sources)
 
     def search(self, text: str, depth: int) -> list[tuple[Chunk, float]]:
         """Return the best chunks for a text with scores above 0; ties keep the order of the corpus."""
         import numpy as np
 
-        terms = [term for term in self._terms(text) if term in self._frequency]
+        terms = [term for term in content_words(text) if term in self._frequency]
         if not terms:
             return []
         scores = self._index.get_scores(terms)
@@ -176,7 +175,7 @@ class Bm25Target(Target):
     def _quote(self, chunk: Chunk, terms: set[str]) -> str:
         """Return the sentence of the chunk with most weight of the question's words, and the next one."""
         sentences = [s for s in re.split(r"(?<=[.!?])\s+|\n\s*\n|\n(?=[-|*])", chunk.text) if s.strip()]
-        weights = [sum(self._idf(t) for t in terms & set(self._terms(s))) / log(8 + len(s)) for s in sentences]
+        weights = [sum(self._idf(t) for t in terms & set(content_words(s))) / log(8 + len(s)) for s in sentences]
         best = max(range(len(sentences)), key=weights.__getitem__)
         return " ".join(" ".join(sentences[best : best + 2]).split())
 

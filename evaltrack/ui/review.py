@@ -20,7 +20,7 @@ from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.loop import close_all
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.findings import Library
+from evaltrack.golden.lint import Library
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.golden.review import Expectation, Fields, NoQuestionError, Outcome, ReviewSession, Shown, pooled
 from evaltrack.metrics.measure import Rules

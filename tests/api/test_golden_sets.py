@@ -16,7 +16,7 @@ from evaltrack.api.golden_sets import anchor_golden, lint_golden
 from evaltrack.api.write_golden import STORED_DAYS, golden_file
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.findings import RULES
+from evaltrack.golden.lint import RULES
 from evaltrack.golden.selection import Selection
 from tests.conftest import REPO, few_questions
 from tests.files import put

@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.findings import Finding, Library
-from evaltrack.golden.lint import MAX_HINTS, check_expectations, check_negatives, check_questions, check_size
+from evaltrack.golden.lint import (
+    MAX_HINTS,
+    Finding,
+    Library,
+    check_expectations,
+    check_negatives,
+    check_questions,
+    check_size,
+)
 from evaltrack.golden.reader import GoldenStats, NumberedQuestion
-from evaltrack.golden.words import ContentWords, plain_form
+from evaltrack.golden.words import content_words, plain_form, words_by_stem
 from evaltrack.records import Question
 from tests.files import data
 
@@ -109,6 +116,6 @@ def test_a_negative_whose_words_are_all_in_its_best_chunk() -> None:
 
 def test_words_are_stemmed_and_stop_words_left_out() -> None:
     text = "The Airline\N{RIGHT SINGLE QUOTATION MARK}s refunds, and a refund of 90 euros"
-    assert ContentWords()(text) == ["airlin", "refund", "refund", "90", "euro"]
-    assert ContentWords().by_stem(text) == {"airlin": "airline's", "refund": "refunds", "90": "90", "euro": "euros"}
-    assert ContentWords()("and of the") == []
+    assert content_words(text) == ["airlin", "refund", "refund", "90", "euro"]
+    assert words_by_stem(text) == {"airlin": "airline's", "refund": "refunds", "90": "90", "euro": "euros"}
+    assert content_words("and of the") == []

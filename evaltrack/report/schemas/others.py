@@ -9,7 +9,7 @@ from pydantic import AliasPath, BeforeValidator, Field
 from evaltrack.evaluation.ranking import ContenderMean, CostUnit, ReferenceKind
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
-from evaltrack.golden.findings import Finding
+from evaltrack.golden.lint import Finding
 from evaltrack.judges.recorded import NOT_IN_FILES
 from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.records import Question, Response, Verdict
