@@ -8,9 +8,9 @@ the same without the question. A program with neither is given only the question
 question that starts with ``-`` is passed unchanged, and most programs read it as an option: write
 ``--question={question}`` or put ``--`` before it.
 
-The program inherits working directory and environment; its input is empty. The settings of `evaltrack.targets.mapping`
-map the fields of the response. It runs in a separate process group, which is killed when the deadline passes, when it
-writes too much, and when it ended and left other processes behind.
+The program inherits working directory and environment; its input is empty. The settings in
+`evaltrack.targets.responses` map the fields of the response. It runs in a separate process group, which is killed when
+the deadline passes, when it writes too much, and when it ended and left other processes behind.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from evaltrack.system.files import content_digest
 from evaltrack.system.processes import kill_group, own_group, split_command
 from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import ending
-from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
 from evaltrack.targets.packages import packages_of_program
+from evaltrack.targets.responses import EXCERPT_BYTES, MAPPED, MAX_BYTES, ResponseReader, excerpt, take_mapping
 
 CONVERSATION = ("messages", "history")
 PLACEHOLDERS = ("question", "k", "id", *CONVERSATION)
@@ -57,13 +57,13 @@ class CommandTargetError(RuntimeError):
 
 
 def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
-    """Return a target that runs the command line `place`. Settings: those of `evaltrack.targets.mapping`.
+    """Return a target that runs the command line `place`. Settings: those of `evaltrack.targets.responses`.
 
     Raises:
         UsageError: the line cannot be split, the program is missing, or a placeholder or a setting is unknown.
     """
     reader = take_mapping("command", settings)
-    checked_settings("command", TargetSettings, settings, FIELDS)
+    checked_settings("command", TargetSettings, settings, MAPPED)
     try:
         arguments = split_command(place)
     except ValueError as error:

@@ -13,9 +13,8 @@ from evaltrack.records import Question, Response, Target
 from evaltrack.records.response import TraceHome, TracePlace
 from evaltrack.system.files import content_digest
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, note_origin
-from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.packages import imported_files, packages_here
-from evaltrack.targets.responses import as_response
+from evaltrack.targets.responses import MAX_BYTES, as_response
 from evaltrack.targets.threads import aside, awaited, is_async, user_call
 from evaltrack.tracking.question_spans import (
     SpanHabit,

@@ -5,8 +5,8 @@ turns before the question. The setting `body`, a JMESPath expression such as ``{
 another request from these fields. A body may also use `messages`, the history and the question as the user's last
 message: ``{model: 'my-rag', messages: messages}``. Without `history` and `messages` only the question is sent.
 
-The settings of `evaltrack.targets.mapping` map the fields of the response. The setting `header.NAME` sets a header; its
-value is the *name* of an environment variable, after a scheme if one is needed: ``header.Authorization=Bearer
+The settings in `evaltrack.targets.responses` map the fields of the response. The setting `header.NAME` sets a header;
+its value is the *name* of an environment variable, after a scheme if one is needed: ``header.Authorization=Bearer
 MY_API_KEY``. Header values in a response are masked. The URL is logged with the run, so it must not contain secrets;
 the values of its query are not shown. Proxies and certificates follow the usual environment variables.
 
@@ -28,9 +28,9 @@ from evaltrack.privacy.redaction import SHORTEST_SECRET, parts_of_header, spelli
 from evaltrack.records import Question, Response, Target, Turn
 from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import InvalidResponseError
-from evaltrack.targets.mapping import (
+from evaltrack.targets.responses import (
     EXCERPT_BYTES,
-    FIELDS,
+    MAPPED,
     MAX_BYTES,
     ResponseReader,
     compile_expression,
@@ -70,7 +70,7 @@ class HttpTargetError(RuntimeError):
 def open_http(place: str, settings: dict[str, str]) -> HttpTarget:
     """Return a target for the URL `place`, including its scheme. Nothing is sent yet.
 
-    Settings: `header.NAME`, `body`, and those of `evaltrack.targets.mapping`.
+    Settings: `header.NAME`, `body`, and those of `evaltrack.targets.responses`.
 
     Raises:
         UsageError: the URL or a setting is wrong, or a named environment variable is not set.
@@ -80,7 +80,7 @@ def open_http(place: str, settings: dict[str, str]) -> HttpTarget:
     headers = {name.removeprefix("header."): _header(name, settings.pop(name)) for name in named}
     body = Body(settings.pop("body", ""))
     reader = take_mapping("http", settings)
-    checked_settings("http", TargetSettings, settings, ("header.NAME", "body", *FIELDS))
+    checked_settings("http", TargetSettings, settings, ("header.NAME", "body", *MAPPED))
     return HttpTarget(url, headers, reader, body)
 
 

@@ -28,10 +28,8 @@ from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.libraries import chat_fields
-from evaltrack.targets.mapping import FIELDS, take_mapping
 from evaltrack.targets.python import ProcessSettings, ProcessTarget, function_service
-from evaltrack.targets.responses import FIELDS as RESPONSE_FIELDS
-from evaltrack.targets.responses import as_response, plain_item
+from evaltrack.targets.responses import FIELDS, MAPPED, as_response, plain_item, take_mapping
 from evaltrack.targets.worker_pool import Order
 from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
@@ -52,9 +50,9 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
         TrackingError: the store does not answer.
     """
     is_mapped = not settings.keys().isdisjoint({"answer", "sources", "error"})
-    mapping = {name: settings.pop(name) for name in FIELDS if is_mapped and name in settings}
+    mapping = {name: settings.pop(name) for name in MAPPED if is_mapped and name in settings}
     take_mapping("model", dict(mapping))
-    given = checked_settings("model", ModelSettings, settings, FIELDS)
+    given = checked_settings("model", ModelSettings, settings, MAPPED)
     if not uri.partition(":")[2].startswith("/"):
         raise UsageError(f"model `{uri}`: write models:/NAME@ALIAS, models:/NAME/VERSION or runs:/RUN/NAME")
     store = connect(given.store or None)
@@ -122,5 +120,5 @@ def response_of(output: Any) -> Response:
     if not isinstance(output, Mapping) or not output.keys() & {"choices", "output", "messages"}:
         return as_response(output)
     extra = output.get("custom_outputs")
-    own = {name: extra[name] for name in RESPONSE_FIELDS if name in extra} if isinstance(extra, Mapping) else {}
+    own = {name: extra[name] for name in FIELDS if name in extra} if isinstance(extra, Mapping) else {}
     return as_response({name: value for name, value in (chat_fields(output) | own).items() if value is not None})

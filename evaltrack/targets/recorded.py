@@ -5,7 +5,7 @@ scores; ranks may start at any number. If ranks contradict scores, a note report
 trec_eval.
 
 Each line, or each item of the list, holds one response. For the file of another tool, settings map its fields with
-JMESPath: those of `evaltrack.targets.mapping`, and these.
+JMESPath: those of `evaltrack.targets.responses`, and these.
 
 | setting | finds |
 | --- | --- |
@@ -24,9 +24,10 @@ from math import isfinite, isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
+from zlib import compress, decompress
 
 from evaltrack.errors import BadLinesError, Guide, UsageError
-from evaltrack.golden.file import line_entries, text_lines
+from evaltrack.golden.file import check_file, line_entries, text_lines
 from evaltrack.golden.words import plain_form, text_key, told_apart
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.base import count
@@ -35,8 +36,7 @@ from evaltrack.records.json_text import InvalidJsonError, from_program, kind_of,
 from evaltrack.system.files import content_digest
 from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text
-from evaltrack.targets.mapping import FIELDS, Expression, ResponseReader, take_expressions, take_mapping
-from evaltrack.targets.responses import as_response, packed, unpacked
+from evaltrack.targets.responses import MAPPED, Expression, ResponseReader, as_response, take_expressions
 
 OWN = ("rows", "id", "question", "error")
 SPREAD = {"an object": "write each response on one line, or name their list with `rows=`"}
@@ -57,16 +57,16 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
     Raises:
         UsageError: it cannot be read, or settings or responses are wrong; all bad responses are listed.
     """
-    path, is_mapped, has_settings = Path(place), not settings.keys().isdisjoint(FIELDS), bool(settings)
+    path, is_mapped, has_settings = Path(place), not settings.keys().isdisjoint(MAPPED), bool(settings)
     own = take_expressions("recorded", OWN, settings)
-    mapping = take_mapping("recorded", settings) if is_mapped else None
-    checked_settings("recorded", TargetSettings, settings, (*OWN, *FIELDS))
+    reader = ResponseReader(take_expressions("recorded", MAPPED, settings) if is_mapped else None)
+    checked_settings("recorded", TargetSettings, settings, (*OWN, *MAPPED))
     start = _beginning(path)
     if (rows := own.get("rows")) or start.startswith(b"["):
-        return RecordedResponses(path, enumerate(_items(path, rows), start=1), own, mapping, is_list=True)
+        return RecordedResponses(path, enumerate(_items(path, rows), start=1), own, reader, is_list=True)
     if start.startswith(b"{"):
         lines = line_entries(path, MAX_LINE_BYTES, SPREAD, from_program)
-        return RecordedResponses(path, lines, own, mapping, is_list=False)
+        return RecordedResponses(path, lines, own, reader, is_list=False)
     if has_settings:
         raise UsageError(f"recorded target {path}: is not JSON, so settings cannot find anything in it")
     return TrecRun(path)
@@ -74,16 +74,10 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
 
 def _beginning(path: Path) -> bytes:
     """Return the beginning of the file without a byte-order mark and blanks."""
-    try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise UsageError(f"recorded target {path}: is not a regular file (a pipe?); save it, it is read twice")
-        with path.open("rb") as file:
-            start = file.read(BEGINNING).removeprefix(b"\xef\xbb\xbf").lstrip()
-    except OSError as error:
-        what = f"recorded target {path}: cannot be read: {error.strerror}; name a file of responses"
-        raise UsageError(what, guide=Guide.RECORDED) from None
-    words = "" if start else "is empty; write one JSON object a line, or a TREC run"
-    if words := words or other_encoding(start):
+    check_file(path, "name a file of responses: JSON, JSON Lines or a TREC run", Guide.RECORDED)
+    with path.open("rb") as file:
+        start = file.read(BEGINNING).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if words := other_encoding(start) if start else "is empty; write one JSON object a line, or a TREC run":
         raise UsageError(f"recorded target {path}: {words}")
     return start
 
@@ -112,7 +106,7 @@ class RecordedResponses(Target):
         path: The file, for messages.
         values: Its values or errors, each with its number (from 1).
         own: Expressions for `id` or `question`, and `error`, if they have other names.
-        mapping: Finds the fields of a response in another tool's objects; None if the objects are responses.
+        reader: Finds the fields of a response in the objects.
         is_list: True if the values are the items of a list, not lines.
     """
 
@@ -126,12 +120,12 @@ class RecordedResponses(Target):
         path: Path,
         values: Iterable[tuple[int, Any]],
         own: Mapping[str, Expression],
-        mapping: ResponseReader | None,
+        reader: ResponseReader,
         *,
         is_list: bool,
     ) -> None:
         self.recording = content_digest(path)
-        self._path, self._own, self._mapping, self._pairs_by_id = path, own, mapping, "question" not in own
+        self._path, self._own, self._reader, self._pairs_by_id = path, own, reader, "question" not in own
         self._packed: dict[str, bytes] = {}
         problems, found, numbers = list[str](), set[str](), dict[str, int]()
         for number, value in values:
@@ -148,8 +142,7 @@ class RecordedResponses(Target):
                 whose = f"id `{key}`" if self._pairs_by_id else f"question `{key[:60]}`"
                 where = "in item" if is_list else "on line"
                 problems.append(f"{place}: {whose} is recorded {where} {first} already; keep one of them")
-        optional = mapping.optional if mapping and not problems else ()
-        nowhere = [each for each in optional if each.name not in found]
+        nowhere = [each for each in reader.optional if each.name not in found and not problems]
         problems += [f"{path}: {each.name}: `{each.text}` finds nothing in any response" for each in nowhere]
         if problems:
             raise BadLinesError(problems, guide=Guide.RESPONSES)
@@ -168,7 +161,7 @@ class RecordedResponses(Target):
         key = self._key(fields)
         if found := self._own.get("error"):
             fields["error"] = found.find(fields) or None
-        return key, fields if fields.get("error") is not None or not self._mapping else self._mapping.fields(fields)
+        return key, fields if fields.get("error") is not None else self._reader.fields(fields)
 
     def _key(self, fields: dict[str, Any]) -> str:
         if asked := self._own.get("question"):
@@ -216,6 +209,29 @@ def _outcome(fields: dict[str, Any]) -> Response | FailedElsewhereError:
         what = kind_of(error) if isinstance(error, bool | int | float) else "empty"
         raise InvalidResponseError(f"`error` is {what}; write why there was no response, or remove it")
     return FailedElsewhereError(f"the file recorded: {error_text(error)}")
+
+
+FAILURE = b"F"
+"""The first byte of a packed failure; no JSON object begins with it."""
+
+
+def packed(outcome: Response | FailedElsewhereError) -> bytes:
+    """Return a response or failure in little memory, for a target that holds very many."""
+    if isinstance(outcome, Response):
+        return compress(outcome.model_dump_json(exclude_defaults=True).encode(), 1)
+    return compress(FAILURE + str(outcome).encode("utf-8", "replace"))
+
+
+def unpacked(content: bytes) -> Response:
+    """Return a packed response.
+
+    Raises:
+        FailedElsewhereError: it is a failure.
+    """
+    text = decompress(content)
+    if text.startswith(FAILURE):
+        raise FailedElsewhereError(text.removeprefix(FAILURE).decode())
+    return Response.model_validate_json(text)
 
 
 class _Line(NamedTuple):

@@ -32,8 +32,8 @@ from evaltrack.records.response import TraceHome
 from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError, error_text
 from evaltrack.targets.libraries import texts_in
-from evaltrack.targets.mapping import Expression, compile_expression
-from evaltrack.targets.responses import as_response, packed, unpacked, with_contexts
+from evaltrack.targets.recorded import packed, unpacked
+from evaltrack.targets.responses import Expression, as_response, compile_expression, with_contexts
 from evaltrack.tracking.past_traces import PastTrace, link_traces, past_traces
 from evaltrack.tracking.store import Store, connect
 

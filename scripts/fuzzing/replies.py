@@ -14,8 +14,7 @@ from evaltrack.judges.llm_judge import read_reply
 from evaltrack.judges.reasoning import ReasoningJudge
 from evaltrack.judges.server import AnswerError, read_answer
 from evaltrack.records import Response, Source, Verdict
-from evaltrack.targets.mapping import ResponseReader, take_mapping
-from evaltrack.targets.responses import InvalidResponseError, as_response
+from evaltrack.targets.responses import InvalidResponseError, ResponseReader, as_response, take_mapping
 from scripts.fuzzing.reader import QUESTION, Reader, kept
 from scripts.fuzzing.seeds import RECORDED, first
 from scripts.fuzzing.tokens import VALUES

@@ -23,7 +23,7 @@ from evaltrack import run_eval
 from evaltrack.records import Question, Response
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.http import Body, HttpTarget, HttpTargetError, open_http
-from evaltrack.targets.mapping import MAX_BYTES
+from evaltrack.targets.responses import MAX_BYTES
 from tests.actors import asked as asked_once
 from tests.actors import gathered
 from tests.files import data

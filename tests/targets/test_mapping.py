@@ -9,7 +9,7 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
 from evaltrack.targets.failures import InvalidResponseError
-from evaltrack.targets.mapping import (
+from evaltrack.targets.responses import (
     EXCERPT,
     ResponseReader,
     compile_expression,

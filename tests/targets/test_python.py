@@ -19,8 +19,8 @@ from evaltrack.records import Question, Response, Source, Target, Turn
 from evaltrack.system.files import content_digest
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import FunctionTarget
-from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.python import import_function, open_python
+from evaltrack.targets.responses import MAX_BYTES
 from tests.actors import asked
 from tests.conftest import REPO
 from tests.files import data, put

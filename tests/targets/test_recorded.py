@@ -77,11 +77,11 @@ def test_responses_in_files(opened: Open, path: Path, text: str, settings: dict[
 
 
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
-    for path, reason in ((tmp_path / "none", "No such file or directory"), (tmp_path, "Is a directory")):
-        with pytest.raises(UsageError, match=f"^recorded target {path}: cannot be read: {reason}; name a file of resp"):
+    for path, reason in ((tmp_path / "none", "no such file; name a file of responses"), (tmp_path, "is a folder")):
+        with pytest.raises(UsageError, match=f"^{path}: {reason}"):
             open_recorded(str(path), {})
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match=r"is not a regular file \(a pipe\?\); save it, it is read twice"):
+    with pytest.raises(UsageError, match=r"is not a regular file \(a pipe\?\); save it to a file, it is read twice"):
         open_recorded(str(tmp_path / "pipe"), {})
 
 

@@ -17,8 +17,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Source
 from evaltrack.targets import open_target
 from evaltrack.targets.failures import NotRecordedError
-from evaltrack.targets.mapping import compile_expression
-from evaltrack.targets.responses import as_response
+from evaltrack.targets.responses import as_response, compile_expression
 from evaltrack.targets.traces import TraceReader
 from evaltrack.tracking.past_traces import PastTrace
 from evaltrack.tracking.store import connect

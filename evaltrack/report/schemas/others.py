@@ -16,8 +16,7 @@ from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.verdict import ANSWER_GRADES, Observed
 from evaltrack.report.schemas.form import Form, headed, plain
-from evaltrack.targets.mapping import CONTENT
-from evaltrack.targets.responses import CONTEXTS
+from evaltrack.targets.responses import CONTENT, CONTEXTS
 from evaltrack.tracking.baselines import Baseline
 
 TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
