@@ -374,8 +374,8 @@ class _Evaluation:
         """Return the result, and the exception that ended the evaluation early, if any."""
         settings, names = self.plan.settings, self.plan.signature.own_names
         interruption: BaseException | None = None
-        trials_of_each = settings.trials if self.plan.several_trials else 0
-        with RunWriter(self.store, self.run, settings.k, trials_of_each, names, self.plan.traces) as writer:
+        several = self.plan.several_trials
+        with RunWriter(self.store, self.run, settings.k, several, names, self.plan.traces) as writer:
 
             def take_question(row: Row) -> None:
                 for each in (writer, self.summary, self.shown_rows, self.warnings):

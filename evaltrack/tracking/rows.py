@@ -10,7 +10,6 @@ is decoded.
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -172,78 +171,54 @@ BATCH = 2000
 """Rows that are written to Parquet at a time; fewer if texts are long."""
 
 GROUP_BYTES = 1 << 25
-"""The most characters of texts that are written at a time."""
-
-WINDOW = 5000
-"""The most finished rows that are held back to keep the order of the golden set."""
-
-WINDOW_BYTES = 1 << 27
 """The most characters of rows that are held back. A slow question must not gather gigabytes of other answers."""
 
 
 class TableWriter:
-    """Streams rows into a Parquet file, in the order of the golden set.
+    """Streams rows into a Parquet file, in the order of the golden set. `own` names the user's own scores.
 
-    There is one row per question; with `trials` one per trial of it. `own` names the user's own scores.
-
-    A row that finished before its predecessors waits for them, up to `WINDOW` rows and `WINDOW_BYTES`. Beyond that,
-    rows are written out of order to save memory; `position` has the order.
+    Twice a `BATCH` of finished rows is sorted, and its first half is written. So a row that more than a batch of others
+    overtake is written out of order; `position` has the order.
     """
 
-    def __init__(self, path: Path, k: int, trials: int = 0, own: tuple[str, ...] = ()) -> None:
+    def __init__(self, path: Path, k: int, own: tuple[str, ...] = ()) -> None:
         import pyarrow.parquet as pq
 
         self._schema = file_schema(own)
         others = [column.name for column in columns_with(own) if not column.is_json]
         packing: dict[str, Any] = {"compression": "zstd", "compression_level": 9, "use_dictionary": others}
         self._writer = pq.ParquetWriter(path, self._schema, data_page_size=GROUP_BYTES, **packing)
-        self._k, self._trials, self._own = k, trials, own
-        self._next = (0, 1)
-        self._added = 0
-        self._waiting: list[tuple[tuple[int, int], int, int, bool, dict[str, Any]]] = []
-        self._held = 0
-        self._batch: list[dict[str, Any]] = []
+        self._k, self._own = k, own
+        self._waiting: list[dict[str, Any]] = []
         self._characters = 0
         self.rows = 0
 
     def add(self, row: Row) -> None:
-        """Add one row. It is written to the file with its batch."""
-        self._added += 1
-        trial = row.trial or 1
-        is_last = trial >= self._trials
+        """Add a finished question, or one trial of it."""
         columns = file_columns(stored_row(row, self._k, self._own))
-        size = sum(len(value) for value in columns.values() if isinstance(value, str))
-        place = (row.position, trial if self._trials else 1)
-        heapq.heappush(self._waiting, (place, self._added, size, is_last, columns))
-        self._held += size
-        while self._waiting and (
-            self._waiting[0][0] <= self._next or len(self._waiting) > WINDOW or self._held > WINDOW_BYTES
-        ):
-            self._release()
+        self._waiting.append(columns)
+        self._characters += _characters(columns)
+        self.rows += 1
+        if len(self._waiting) == 2 * BATCH or self._characters > GROUP_BYTES:
+            self._write((len(self._waiting) + 1) // 2)
 
     def close(self) -> None:
         """Write the waiting rows, and close the file."""
         while self._waiting:
-            self._release()
-        self._flush()
+            self._write(BATCH)
         self._writer.close()
 
-    def _release(self) -> None:
-        (position, trial), _, size, is_last, columns = heapq.heappop(self._waiting)
-        self._held -= size
-        self._next = (position + 1, 1) if is_last else (position, trial + 1)
-        self._batch.append(columns)
-        self._characters += size
-        self.rows += 1
-        if len(self._batch) >= BATCH or self._characters >= GROUP_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
+    def _write(self, number: int) -> None:
         import pyarrow as pa
 
-        if self._batch:
-            self._writer.write_table(pa.Table.from_pylist(self._batch, schema=self._schema))
-            self._batch, self._characters = [], 0
+        self._waiting.sort(key=lambda columns: (columns["position"], columns["trial"] or 0))
+        first, self._waiting = self._waiting[:number], self._waiting[number:]
+        self._characters -= sum(map(_characters, first))
+        self._writer.write_table(pa.Table.from_pylist(first, schema=self._schema))
+
+
+def _characters(columns: Mapping[str, Any]) -> int:
+    return sum(len(value) for value in columns.values() if isinstance(value, str))
 
 
 SHOWN = 3

@@ -54,7 +54,7 @@ OnProgress = Callable[[str, int, int], object]
 class RunWriter:
     """Takes rows as they finish and logs them at the end. Use as a context manager: it owns a temporary folder.
 
-    `trials` is how often each question is asked; 0 if each question has one trial. `own` names the user's own scores.
+    `several_trials`: each question is asked several times. `own` names the user's own scores.
     `traces` chooses the questions that get a trace.
     """
 
@@ -63,7 +63,7 @@ class RunWriter:
         store: Store,
         run: OpenRun,
         k: int,
-        trials: int = 0,
+        several_trials: bool = False,
         own: tuple[str, ...] = (),
         traces: TraceChoice = "auto",
     ) -> None:
@@ -74,8 +74,8 @@ class RunWriter:
         self._made = tempfile.TemporaryDirectory(prefix="evaltrack-", ignore_cleanup_errors=True)
         self._file, self._trials_file = (Path(self._made.name) / name for name in (ROWS, TRIALS))
         with self._disk_errors():
-            self._table = TableWriter(self._file, k, 0, own)
-            self._trials = TableWriter(self._trials_file, k, trials, own) if trials else None
+            self._table = TableWriter(self._file, k, own)
+            self._trials = TableWriter(self._trials_file, k, own) if several_trials else None
 
     def __enter__(self) -> RunWriter:
         return self

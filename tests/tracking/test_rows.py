@@ -24,7 +24,6 @@ from evaltrack.tracking.rows import (
     BATCH,
     COMPARED,
     GROUP_BYTES,
-    WINDOW,
     TableWriter,
     check_rows,
     columns_of,
@@ -48,8 +47,8 @@ def row(position: int = 0, **fields: Any) -> Row:
     return Row(position=position, **made | fields)
 
 
-def write(path: Path, rows: Iterable[Row], k: int = 5, trials: int = 1) -> list[dict[str, Any]]:
-    writer = TableWriter(path, k, trials)
+def write(path: Path, rows: Iterable[Row], k: int = 5) -> list[dict[str, Any]]:
+    writer = TableWriter(path, k)
     for each in rows:
         writer.add(each)
     writer.close()
@@ -154,31 +153,19 @@ def test_trials_are_in_the_order_of_the_golden_set(
     tmp_path_factory: pytest.TempPathFactory, came: list[tuple[int, int]]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "trials.parquet"
-    made = write(path, (row(place, trial=trial) for place, trial in came), trials=3)
+    made = write(path, (row(place, trial=trial) for place, trial in came))
     assert [(flat["position"], flat["trial"]) for flat in made] == sorted(came)
 
 
-def test_order_is_restored_up_to_the_window(tmp_path: Path) -> None:
-    order = [*range(1, WINDOW + 1), 0]
-    assert [flat["position"] for flat in write(tmp_path / "t.parquet", map(row, order))] == sorted(order)
-
-
-def test_order_is_given_up_past_the_window(tmp_path: Path) -> None:
-    """A row later than that is written late, after rows that no longer waited; none is lost, and the order resumes."""
-    path = tmp_path / "t.parquet"
-    writer = TableWriter(path, 5)
-    for position in range(1, WINDOW + 2):
-        writer.add(row(position))
-    assert writer.rows == WINDOW + 1
-    writer.add(row(0))
-    for position in range(WINDOW + 10, WINDOW + 1, -1):
-        writer.add(row(position))
-    writer.close()
-    positions = list(range(1, WINDOW + 11))
-    found = [flat["position"] for flat in read_table(path)]
-    assert [position for position in found if position] == positions
-    assert sorted(found) == [0, *positions]
-    assert found.index(0) > WINDOW
+@pytest.mark.parametrize(("overtaking", "order"), [(BATCH, "golden set"), (2 * BATCH, "late row")])
+def test_a_row_is_in_its_place_unless_more_than_a_batch_overtake_it(
+    tmp_path: Path, overtaking: int, order: str
+) -> None:
+    """A later row is written late. None is lost, and the order resumes."""
+    came = [*range(1, overtaking + 1), 0, *range(2 * BATCH + 10, overtaking, -1)]
+    found = [flat["position"] for flat in write(tmp_path / "t.parquet", map(row, came))]
+    assert [position for position in found if position] == list(range(1, 2 * BATCH + 11))
+    assert found.index(0) == (0 if order == "golden set" else BATCH)
 
 
 def distinct_texts(rows: int, length: int) -> Iterable[Row]:
