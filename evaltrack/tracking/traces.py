@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evaltrack.errors import TrackingError
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records import Source
 from evaltrack.records.base import cut
@@ -26,7 +25,7 @@ from evaltrack.records.stored_row import StoredRow, StoredSource
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.system import retries
 from evaltrack.tracking.mlflow_private import forget_server_version, tracing_client
-from evaltrack.tracking.server_retries import Persistent, has_wire, persist, spans_file
+from evaltrack.tracking.server_retries import Persistent, has_wire
 from evaltrack.tracking.store import Store, pages, tracking_errors
 
 if TYPE_CHECKING:
@@ -45,22 +44,6 @@ PREVIEW = 1000
 """Characters that MLflow stores of a trace's preview."""
 
 
-@dataclass(frozen=True)
-class SentTrace:
-    """The parts of a trace that evaltrack wrote: the id of its root, the number of spans, and assessments by name."""
-
-    root_id: str
-    spans: int
-    assessments: Counter[str]
-
-    def is_in(self, trace: Trace) -> bool:
-        """Return True if a stored trace has all these parts. A trace of the target has other spans too."""
-        trace_id = trace.info.trace_id
-        sent = {self.root_id, *(span_id(trace_id, place) for place in range(1, self.spans))}
-        named = Counter(each.name for each in trace.info.assessments)  # a store of files gives them ids of its own
-        return sent <= {span.span_id for span in trace.data.spans} and self.assessments <= named
-
-
 def write_traces(
     store: Store,
     experiment_id: str,
@@ -68,15 +51,15 @@ def write_traces(
     rows: Iterable[StoredRow],
     repeated: Container[str] = (),
     on_progress: Callable[[int], object] = lambda _: None,
-) -> dict[str, SentTrace]:
-    """Write a trace for each row, in batches, and return them by id. `on_progress` receives the number so far.
+) -> dict[str, set[str]]:
+    """Write a trace for each row, in batches, and return their parts by id. `on_progress` receives the number so far.
 
     `repeated` has the question texts that occur more than once in the set. Their traces include the id.
 
     Raises:
         TrackingError: the store refused one.
     """
-    sent = dict[str, SentTrace]()
+    sent = dict[str, set[str]]()
     client: Any = tracing_client(store.client)
     client = Persistent(client) if has_wire(store.uri) else client
     with tracking_errors("writing traces"):
@@ -84,10 +67,8 @@ def write_traces(
             traces = [_new_trace(row, experiment_id, run_id, is_repeated=row.question in repeated) for row in batch]
             for info, own in traces:
                 client.start_trace(info)
-                sent[info.trace_id] = SentTrace(
-                    own[0].span_id, len(own), Counter(each.name for each in info.assessments)
-                )
-            _send_spans(store, client, experiment_id, traces)
+                sent[info.trace_id] = _parts(info, own)
+            _send_spans(client, experiment_id, [span for _, own in traces for span in own])
             on_progress(len(sent))
     return sent
 
@@ -100,33 +81,29 @@ def _new_trace(row: StoredRow, experiment_id: str, run_id: str, *, is_repeated: 
     return _trace_info(row, trace_id, experiment_id, run_id, inputs), spans_of(row, trace_id, inputs, joined_root(row))
 
 
-def _send_spans(store: Store, client: Any, experiment_id: str, traces: Sequence[tuple[TraceInfo, list[Span]]]) -> None:
-    """Send the spans of some traces. A store of files takes those of each trace as one artifact, which is replaced."""
-    from mlflow.entities import TraceData
-    from mlflow.exceptions import MlflowException
-    from mlflow.tracing.utils import TraceJSONEncoder
+def _parts(info: TraceInfo, spans: Iterable[Span]) -> set[str]:
+    """Return the ids of a trace's spans and the names of its assessments."""
+    return {*(span.span_id for span in spans), *(each.name for each in info.assessments)}
 
+
+def _send_spans(client: Any, experiment_id: str, spans: list[Span]) -> None:
     def is_version_unknown(error: BaseException) -> bool:
         forget_server_version()
-        return isinstance(client, Persistent) and isinstance(error, NotImplementedError)
+        return isinstance(error, NotImplementedError)
 
-    spans = [span for _, own in traces for span in own]
     try:
         retries.STORE_IS_LATE.call(lambda: client.log_spans(experiment_id, spans), is_version_unknown)
-    except NotImplementedError:
-        for info, own in traces:
-            ids, file = {span.span_id for span in own}, spans_file(store.uri, info)
-            with suppress(MlflowException):  # it has none yet if its target made none
-                stored = TraceData.from_dict(persist(file.download_trace_data)).spans
-                own += [span for span in stored if span.span_id not in ids]
-            persist(
-                file.upload_trace_data, json.dumps(TraceData(own).to_dict(), cls=TraceJSONEncoder, ensure_ascii=False)
-            )
+    except NotImplementedError as error:
+        raise TrackingError(f"the store takes no spans in batches: {error}; run with --traces off") from None
 
 
 def trace_id_of(run_id: str, question_id: str) -> str:
     """Return the id of evaltrack's trace of a question in a run. It is deterministic, so reports can link to it."""
-    return f"tr-{sha256(json.dumps([run_id, question_id]).encode()).hexdigest()[:32]}"
+    return f"tr-{_digest(json.dumps([run_id, question_id]))}"
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:32]
 
 
 def trace_of(run_id: str, row: StoredRow) -> str:
@@ -151,7 +128,7 @@ def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def traces_gap(store: Store, experiment_id: str, run_id: str, sent: Mapping[str, SentTrace]) -> str | None:
+def traces_gap(store: Store, experiment_id: str, run_id: str, sent: Mapping[str, set[str]]) -> str | None:
     """Return how many of the traces the store holds with all that was sent, in words; None if it holds all.
 
     Raises:
@@ -160,8 +137,8 @@ def traces_gap(store: Store, experiment_id: str, run_id: str, sent: Mapping[str,
     whole = set[str]()
     with tracking_errors("reading the traces back"):
         for page in _pages(store, experiment_id, run_id, include_spans=True):  # MLflow returns no trace without spans
-            own = (trace for trace in page if trace.info.trace_id in sent)
-            whole |= {trace.info.trace_id for trace in own if sent[trace.info.trace_id].is_in(trace)}
+            parts = {trace.info.trace_id: _parts(trace.info, trace.data.spans) for trace in page}
+            whole |= {key for key, held in parts.items() if key in sent and sent[key] <= held}
     return None if len(whole) == len(sent) else f"{len(whole):,} whole traces, not {len(sent):,}"
 
 
@@ -255,13 +232,8 @@ def assessments_of(row: StoredRow, trace_id: str) -> list[Assessment]:
     if row.expected_answer:
         assessments.append(Expectation(name="expected_answer", value=row.expected_answer, source=human))
     for position, each in enumerate(assessments):
-        each.trace_id, each.assessment_id = trace_id, assessment_id(trace_id, position)
+        each.trace_id, each.assessment_id = trace_id, f"a-{_digest(f'{trace_id} {position}')}"
     return assessments
-
-
-def assessment_id(trace_id: str, position: int) -> str:
-    """Return a deterministic id, so that a repeated request adds nothing."""
-    return f"a-{sha256(f'{trace_id} {position}'.encode()).hexdigest()[:32]}"
 
 
 def _judged(row: StoredRow) -> list[Assessment]:
@@ -309,71 +281,68 @@ SAID = {*ANSWER_GRADES, "declined", "observed", "reasoning"}
 def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str | None = None) -> list[Span]:
     """Return the question's span with every score, and below it spans for retrieval and for each judge.
 
-    `root_id` is the id of the question's span if it exists already, with spans of the target below it.
+    `root_id` is the id of the question's span if it exists already, with spans of the target below it. The time of a
+    judge is not recorded.
     """
     start, end = row.started_at, row.started_at + row.seconds
-    attributes = {**row.scores, **({"traceback": row.traceback} if row.traceback else {})}
-    spans = [_Span("question", "CHAIN", start, end, inputs, outcome(row), attributes, row.error)]
+    attributes = {f"evaltrack.{name}": value for name, value in row.scores.items()}
+    attributes |= {"evaltrack.traceback": row.traceback} if row.traceback else {}
+    root_id = root_id or span_id(trace_id, 0)
+    spans = [_span(trace_id, root_id, "question", "CHAIN", (start, end), inputs, outcome(row), attributes, row.error)]
+
+    def add(name: str, kind: str, began: float, inputs: Any, outputs: Any, attributes: Mapping[str, Any]) -> None:
+        own_id = span_id(trace_id, len(spans))
+        spans.append(_span(trace_id, own_id, name, kind, (began, end), inputs, outputs, attributes, parent=root_id))
+
     if row.sources is not None:
-        documents = [_document(source) for source in row.sources]
-        spans.append(_Span("retrieve", "RETRIEVER", start, end, inputs, documents))
+        add("retrieve", "RETRIEVER", start, inputs, list(map(_document, row.sources)), {})
     judged = {**inputs, "answer": row.answer, "expected_answer": row.expected_answer}
     for verdict in row.verdicts:
         outputs = verdict.model_dump(mode="json", include=SAID, exclude_none=True)
-        spans.append(_Span("judge", "EVALUATOR", end, end, judged, outputs, attributes={"judge": verdict.judge}))
-    ids = [root_id or span_id(trace_id, 0), *(span_id(trace_id, place) for place in range(1, len(spans)))]
-    return [span.of(trace_id, ids[n], ids[0] if n else None) for n, span in enumerate(spans)]
+        add("judge", "EVALUATOR", end, judged, outputs, {"evaltrack.judge": verdict.judge})
+    return spans
 
 
 def document_span(question: str, sources: Sequence[Source], trace_id: str) -> Span:
     """Return the span of the sources that were retrieved for a question, alone in a trace."""
-    documents = [_document(source) for source in sources]
-    return _Span("retrieve", "RETRIEVER", 0, 0, {"question": question}, documents).of(
-        trace_id, span_id(trace_id, 0), None
-    )
+    own_id, documents = span_id(trace_id, 0), list(map(_document, sources))
+    return _span(trace_id, own_id, "retrieve", "RETRIEVER", (0, 0), {"question": question}, documents)
 
 
 def span_id(trace_id: str, position: int) -> str:
     """Return a deterministic id, so that a repeated request adds nothing."""
-    return sha256(f"{trace_id} {position}".encode()).hexdigest()[:16]
+    return _digest(f"{trace_id} {position}")[:16]
 
 
-@dataclass(frozen=True)
-class _Span:
-    """A part of a trace, from `start` to `end` in seconds since 1970. The time of a judge is not recorded."""
+def _span(
+    trace_id: str,
+    own_id: str,
+    name: str,
+    kind: str,
+    times: tuple[float, float],
+    inputs: Any,
+    outputs: Any,
+    attributes: Mapping[str, Any] = MappingProxyType({}),
+    error: str | None = None,
+    parent: str | None = None,
+) -> Span:
+    """Return a span in MLflow's form. Its times are in seconds since 1970."""
+    from mlflow.entities import Span
 
-    name: str
-    kind: str
-    start: float
-    end: float
-    inputs: Any
-    outputs: Any
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    error: str | None = None
-
-    def of(self, trace_id: str, span_id: str, parent: str | None) -> Span:
-        """Return the span in MLflow's form."""
-        from mlflow.entities import Span
-
-        attributes = {
-            "mlflow.traceRequestId": trace_id,
-            "mlflow.spanType": self.kind,
-            "mlflow.spanInputs": self.inputs,
-            "mlflow.spanOutputs": self.outputs,
-            **{f"evaltrack.{name}": value for name, value in self.attributes.items()},
+    of_mlflow = {"traceRequestId": trace_id, "spanType": kind, "spanInputs": inputs, "spanOutputs": outputs}
+    attributes = {f"mlflow.{key}": value for key, value in of_mlflow.items()} | dict(attributes)
+    return Span.from_dict(
+        {
+            "name": name,
+            "trace_id": trace_id,
+            "span_id": own_id,
+            "parent_span_id": parent,
+            "start_time_unix_nano": int(times[0] * 1e9),
+            "end_time_unix_nano": int(times[1] * 1e9),
+            "status": {"code": "ERROR" if error else "OK", "message": error or ""},
+            "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
         }
-        return Span.from_dict(
-            {
-                "name": self.name,
-                "trace_id": trace_id,
-                "span_id": span_id,
-                "parent_span_id": parent,
-                "start_time_unix_nano": int(self.start * 1e9),
-                "end_time_unix_nano": int(self.end * 1e9),
-                "status": {"code": "ERROR" if self.error else "OK", "message": self.error or ""},
-                "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
-            }
-        )
+    )
 
 
 def _document(source: StoredSource | Source) -> dict[str, Any]:

@@ -52,14 +52,16 @@ def test_a_real_server_takes_and_returns_everything(server: str, tmp_path: Path)
     assert result.serve_command is None
 
 
-def test_a_store_of_files_holds_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MLflow's first kind of store, where it is allowed: spans are artifacts of their traces there."""
+def test_a_store_of_files_holds_everything_but_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow's first kind of store, where it is allowed, takes no spans in batches."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     uri = (tmp_path / "mlruns").as_uri()
-    result = run_eval(golden(tmp_path), target=answers, tracking_uri=uri)
+    with pytest.raises(TrackingError, match=r"takes no spans in batches: .*; run with --traces off"):
+        run_eval(golden(tmp_path), target=answers, tracking_uri=uri)
+    result = run_eval(golden(tmp_path), target=answers, tracking_uri=uri, traces="off")
 
     assert result.status == "FINISHED"
-    assert trace_counts(uri, result.run_id, result.experiment_id) == (3, 6, 9)
+    assert [row["id"] for row in result.rows] == ["007", "b", "c"]
 
 
 def test_the_run_that_mlflow_run_opened_is_filled(
