@@ -351,10 +351,8 @@ class _Evaluation:
     @property
     def _trace_home(self) -> TraceHome:
         """The run, experiment and store for the traces that the target makes during the evaluation."""
-        run, uri = self.run, self.store.uri
-        is_folder = "://" not in uri or uri.startswith("file:")  # a file store refuses a trace that it already holds
-        joins = self.plan.joins_traces and not is_folder
-        return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=uri, joins=joins)
+        run, joins = self.run, self.plan.joins_traces and not self.store.is_folder
+        return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=self.store.uri, joins=joins)
 
     def _give_up(self, error: BaseException, stop: Stop) -> None:
         """End the run if the store still answers."""

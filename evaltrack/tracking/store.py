@@ -47,6 +47,11 @@ class Store:
         return shown_url(self.uri)
 
     @property
+    def is_folder(self) -> bool:
+        """True for MLflow's first kind of store, which takes no spans in batches."""
+        return "://" not in self.uri or self.uri.startswith("file:")
+
+    @property
     def is_server(self) -> bool:
         """True if it is a server with a UI, not a database that is opened directly."""
         return is_http(self.uri)

@@ -205,6 +205,8 @@ class RunWriter:
     @property
     def traced(self) -> Traced:
         """The questions that get a trace. Known after `log_rows`."""
+        if self._store.is_folder:
+            return "off"
         if self._traces == "auto":
             return "all" if self._table.rows <= TRACED_QUESTIONS else "failed"
         return self._traces

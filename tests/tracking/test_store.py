@@ -53,12 +53,10 @@ def test_a_real_server_takes_and_returns_everything(server: str, tmp_path: Path)
 
 
 def test_a_store_of_files_holds_everything_but_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MLflow's first kind of store, where it is allowed, takes no spans in batches."""
+    """MLflow's first kind of store, where it is allowed."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     uri = (tmp_path / "mlruns").as_uri()
-    with pytest.raises(TrackingError, match=r"takes no spans in batches: .*; run with --traces off"):
-        run_eval(golden(tmp_path), target=answers, tracking_uri=uri)
-    result = run_eval(golden(tmp_path), target=answers, tracking_uri=uri, traces="off")
+    result = run_eval(golden(tmp_path), target=answers, tracking_uri=uri)
 
     assert result.status == "FINISHED"
     assert [row["id"] for row in result.rows] == ["007", "b", "c"]
