@@ -285,7 +285,7 @@ def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str
     judge is not recorded.
     """
     start, end = row.started_at, row.started_at + row.seconds
-    attributes = {f"evaltrack.{name}": value for name, value in row.scores.items()}
+    attributes: dict[str, Any] = {f"evaltrack.{name}": value for name, value in row.scores.items()}
     attributes |= {"evaltrack.traceback": row.traceback} if row.traceback else {}
     root_id = root_id or span_id(trace_id, 0)
     spans = [_span(trace_id, root_id, "question", "CHAIN", (start, end), inputs, outcome(row), attributes, row.error)]
