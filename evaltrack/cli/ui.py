@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import FrameType
 
 import click
@@ -63,10 +62,9 @@ def ui(host: str, port: int, allowed_hosts: list[str]) -> int:
     store = connect()
     if store.is_server:
         return _serve_forwarding(store.uri, host, port, allowed_hosts)
-    hosts = _checked_hosts(host, port, allowed_hosts)
+    hosts = _host_options(host, port, allowed_hosts)
     _check_free(host, port)
-    address = _address(host)
-    reached = host if not address or not address.is_unspecified else "127.0.0.1" if address.version == 4 else "::1"
+    reached = ALL_ADDRESSES.get(host, host)
     where = f"http://{_bracketed(reached)}:{port}"
     click.echo(f"Starting MLflow's server; the page will be at {where}/evaltrack/ (press Ctrl-C to stop)", err=True)
     command = [sys.executable, "-m", "mlflow", "server", "--app-name", "evaltrack", "--workers", "1"]
@@ -78,7 +76,7 @@ def ui(host: str, port: int, allowed_hosts: list[str]) -> int:
     )
 
 
-def _checked_hosts(host: str, port: int, names: list[str]) -> list[str]:
+def _host_options(host: str, port: int, names: list[str]) -> list[str]:
     """Return options that make MLflow answer only under exact hosts.
 
     MLflow's defaults are patterns (`10.*`) that host names can match too. MLflow refuses requests from the origin of
@@ -86,7 +84,7 @@ def _checked_hosts(host: str, port: int, names: list[str]) -> list[str]:
     """
     outer = outer_hosts(host, port, names)
     origins = ",".join(f"{scheme}://{each}" for each in outer for scheme in ("http", "https"))
-    options = ["--allowed-hosts", ",".join([*loopback_hosts(port), *outer])]
+    options = ["--allowed-hosts", ",".join([*_with_port(LOOPBACK, port), *outer])]
     return [*options, "--cors-allowed-origins", origins] if outer else options
 
 
@@ -160,11 +158,8 @@ def _answers(address: tuple[str, int]) -> bool:
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-
-
-def loopback_hosts(port: int) -> list[str]:
-    """Return the `Host` values that reach a server on this machine from itself."""
-    return _with_port(LOOPBACK, port)
+ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+"""Hosts that listen on all addresses, and the address that reaches them from this machine."""
 
 
 def outer_hosts(host: str, port: int, names: list[str]) -> list[str]:
@@ -175,28 +170,17 @@ def outer_hosts(host: str, port: int, names: list[str]) -> list[str]:
     Raises:
         UsageError: a server for all addresses has no names.
     """
-    address = _address(host)
-    if address and address.is_unspecified and not names:
+    if host in ALL_ADDRESSES and not names:
         raise UsageError(
             f"--host {host}: name the hosts under which others reach it: --allowed-hosts mlflow.example.com"
         )
-    hosts = [] if address and address.is_unspecified else _with_port([_bracketed(host)], port)
-    for each in names:
-        hosts += [each] if re.search(r":[0-9]+$", each) else [each, f"{each}:{port}"]
-    inner = set(loopback_hosts(port))
-    return [each for each in dict.fromkeys(hosts) if each not in inner]
+    own = [] if host in ALL_ADDRESSES or _bracketed(host) in LOOPBACK else [_bracketed(host)]
+    return _with_port([*own, *names], port)
 
 
 def _with_port(names: Iterable[str], port: int) -> list[str]:
-    """Return each name with the port, and without it for port 80, which browsers leave out."""
-    return [each for name in names for each in ((f"{name}:{port}", name) if port == 80 else (f"{name}:{port}",))]
-
-
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a host is; None for a name."""
-    with suppress(ValueError):
-        return ip_address(host)
-    return None
+    """Return each host without a port twice: as it is (for port 80, or behind a proxy), and with the port."""
+    return [each for name in names for each in ([name] if re.search(r":\d+$", name) else [name, f"{name}:{port}"])]
 
 
 def _bracketed(host: str) -> str:
