@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from evaltrack.api.choose_runs import choose_runs
+from evaltrack.api.baselines import choose_runs
 from evaltrack.api.compare_sides import side_of_file, side_of_run
 from evaltrack.api.rerun import rerunner_of
 from evaltrack.compare.comparison import ComparedSet, Comparison, SetComparisons

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from evaltrack.api.local_commands import settings_to_repeat
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.evaluation.plan import Opened, open_with
+from evaltrack.evaluation.resume import saved_command
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.judges import judge_names
 from evaltrack.judges.recorded import RecordedJudge
@@ -164,7 +164,7 @@ def replay_judge(
     store = connect_to_read(tracking_uri)
     run = named_evaluation(store, run_id)
     named = (judge,) if isinstance(judge, str) else tuple(judge)
-    settings = settings_to_repeat(run.run_id, run.signature, named)
+    settings = _settings_to_repeat(run.run_id, run.signature, named)
     score = "reasoning_score" if run.signature.rubric == "reasoning" else "overall_score"
     rows = {row.id: row for row in read_rows(store, run)}
     judged = [row for row in rows.values() if row.verdicts and score in row.scores and not row.error]
@@ -201,6 +201,36 @@ def replay_judge(
     params = {"judge": replay.judge, "times": str(times), "replayed_run": run.run_id}
     log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": record_data(replay, "replay")})
     return replay
+
+
+def _settings_to_repeat(run_id: str, signature: Signature, judges: tuple[str, ...]) -> EvaluationConfig:
+    """Return the settings of a run with the named `judges`, or with its own judges.
+
+    The settings come from the saved command, else the settings of the scores come from the run's signature.
+
+    Raises:
+        UsageError: there is no saved command and no judge is named, or the signature is invalid.
+    """
+    saved = saved_command(run_id)
+    settings = saved.settings if saved else _settings_of(signature)
+    if saved is None and not judges and signature.judge != "none":
+        reason = f"run {run_id} was not evaluated on this machine, and commands of a tracking store are not executed"
+        raise UsageError(f"{reason}; name what it ran: `judge=JUDGE`")
+    return settings.with_(judge=judges or (settings.judge if saved else ("none",)))
+
+
+def _settings_of(signature: Signature) -> EvaluationConfig:
+    """Return the numeric settings of a signature, checked as options are. Names are not taken from the store."""
+    values: dict[str, Any] = {"k": signature.k, "pass_threshold": signature.pass_threshold}
+    try:
+        if signature.rubric == "reasoning":
+            values |= {"rubric": "reasoning", "rubric_weights": signature.weights}
+        elif signature.weights:
+            pairs = (part.partition("=") for part in signature.weights.split(","))
+            values |= {name: float(value) for name, _, value in pairs}
+        return EvaluationConfig.of(**values)
+    except (TypeError, ValueError):
+        raise UsageError(f"the run's signature names weights that cannot be read: {signature.weights[:80]!r}") from None
 
 
 def _check_judge(settings: EvaluationConfig, signature: Signature) -> None:

@@ -1,4 +1,4 @@
-"""Writes the HTML page of a run, or an overview and a page per run; loads a finished run's result from MLflow."""
+"""Writes the HTML page of a run, or an overview and a page per run; loads finished runs and ranks them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote
 
-from evaltrack.api.choose_runs import choose_candidate
-from evaltrack.api.rank_runs import contender_of
+from evaltrack.api.baselines import choose_candidate
+from evaltrack.api.compare_sides import side_of_run
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.ranking import Leaderboard, rank
+from evaltrack.evaluation.ranking import Contender, Leaderboard, rank
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, metric_table
 from evaltrack.metrics.criteria import Checked
@@ -31,6 +32,7 @@ from evaltrack.tracking.find_runs import (
     check_ended,
     checked_rows,
     fetch_summary,
+    find_evaluation,
     named_evaluation,
     named_evaluations,
     read_run_table,
@@ -226,3 +228,37 @@ def _worst(rows: Path) -> list[StoredRow]:
     ids = [row.id for row in lowest[:WORST]]
     whole = {row.id: row for row in stored_rows(rows, None, ids)}
     return [whole[key] for key in ids if key in whole]
+
+
+def contender_of(
+    store: Store, name: str, results: Sequence[RunResult], settings: Mapping[str, str] = MappingProxyType({})
+) -> Contender:
+    """Return a contender of a leaderboard: a configuration with the rows of its runs.
+
+    Raises:
+        TrackingError: the store does not answer, or the rows of a run are gone or damaged.
+    """
+    runs = [find_evaluation(store, result.run_id) for result in results]
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        columns = tuple(side_of_run(store, run, Path(folder)).frame for run in runs)
+    return Contender(
+        name=name,
+        runs=tuple(runs),
+        columns=columns,
+        settings=settings,
+        usd=_mean([_usd(result) for result in results]),
+        seconds=_mean([result.seconds.get("target_seconds.mean") for result in results]),
+        seconds_p95=_mean([result.seconds.get("target_seconds.p95") for result in results]),
+    )
+
+
+def _usd(result: RunResult) -> float | None:
+    """Return the target's cost of one question in USD; None if prices or tokens are unknown."""
+    cost, questions = result.cost_usd.get("target"), result.totals["num_questions"]
+    return None if cost is None or not questions else cost / questions
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean over the seeds; None if one of them was not measured."""
+    measured = [value for value in values if value is not None]
+    return sum(measured) / len(measured) if measured and len(measured) == len(values) else None

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaltrack.api.local_commands import saved_command
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.reruns import Answer
 from evaltrack.errors import TrackingError, UsageError
+from evaltrack.evaluation.resume import saved_command
 from evaltrack.evaluation.settings import Command
 from evaltrack.metrics.aggregate import Ledger
 from evaltrack.records import Row

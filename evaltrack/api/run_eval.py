@@ -15,7 +15,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
-from evaltrack.api.local_commands import save_command
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import log_reports, logged_metrics, model_words, run_notes
 from evaltrack.api.write_golden import golden_file
@@ -24,7 +23,7 @@ from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import Gathering, Progress
 from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
-from evaltrack.evaluation.resume import Choice, choose_run, command_to_resume, kept_of, run_to_resume
+from evaltrack.evaluation.resume import Choice, choose_run, command_to_resume, kept_of, run_to_resume, save_command
 from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import GoldenSet, golden_name

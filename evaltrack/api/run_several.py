@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
-from evaltrack.api.rank_runs import contender_of
-from evaltrack.api.report_html import stored_result
+from evaltrack.api.report_html import contender_of, stored_result
 from evaltrack.api.run_eval import check_evaluation, chosen_settings, evaluate_plan
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.loop import Progress

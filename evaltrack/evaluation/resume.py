@@ -1,7 +1,8 @@
-"""Finds the interrupted run to resume by the journals on this machine, or names a new journal; removes old journals."""
+"""Finds the interrupted run to resume by the journals on this machine; stores the commands of runs for reruns."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -18,7 +19,7 @@ from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.run import CODE, CORPUS, last_state
-from evaltrack.system.files import NotPrivateError, check_owner, state_folder
+from evaltrack.system.files import NotPrivateError, check_owner, state_folder, store_private_file
 from evaltrack.tracking.find_runs import find_journaled, is_there, named_run
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, find_run
@@ -272,3 +273,47 @@ def last_written(path: Path) -> float:
             if status.st_size or each == path:
                 times.append(status.st_mtime)
     return max(times)
+
+
+# The commands of runs. The tracking store, its artifacts and its tags are data: anyone with write access to them could
+# choose the code that is executed here. Targets and judges for reruns therefore come only from the command line, the
+# settings file or the user's own state folder.
+
+COMMANDS_KEPT_DAYS = 365
+SIZE_LIMIT = 1_000_000
+"""Largest size of a saved command in bytes; evaltrack writes no larger one."""
+
+
+def save_command(run_id: str, command: Command) -> str | None:
+    """Save the command of a run in the state folder. Return a note if that fails, else None."""
+    path = _command_path(run_id)
+    if path is None:
+        return None
+    try:
+        store_private_file(path, json.dumps(command.as_json()), path.parent, COMMANDS_KEPT_DAYS)
+    except (OSError, NotPrivateError) as error:
+        return f"the command of the run is not stored, so reruns must name `target=` and `judge=`: {error}"
+    return None
+
+
+def saved_command(run_id: str) -> Command | None:
+    """Return the command of a run that was evaluated on this machine; None if it is missing or cannot be read.
+
+    Raises:
+        UsageError: it has another version, was given in another folder, or belongs to another user.
+    """
+    path = _command_path(run_id)
+    try:
+        check_owner(path or state_folder())
+        if path is None or path.stat().st_size > SIZE_LIMIT:
+            return None
+        saved = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return Command.of_json(saved) if isinstance(saved, dict) else None
+
+
+def _command_path(run_id: str) -> Path | None:
+    """Return the path of a run's command; None for an id that is not a valid file name."""
+    is_name = re.fullmatch(r"[A-Za-z0-9][\w-]{0,100}", run_id, re.ASCII)
+    return state_folder() / "commands" / f"{run_id}.json" if is_name else None

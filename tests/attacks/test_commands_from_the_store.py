@@ -16,8 +16,8 @@ import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.api.judges import replay_judge
-from evaltrack.api.local_commands import saved_command
 from evaltrack.errors import EvaltrackError, UsageError
+from evaltrack.evaluation.resume import saved_command
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.files import put
