@@ -76,7 +76,7 @@ def named_target(
     target = target or default_target(golden.path, golden.stats.domains)
     if isinstance(target, str):
         return open_target(target, settings.options_of_target, store_uri), target
-    from evaltrack.targets.functions import FunctionTarget
+    from evaltrack.targets.python import FunctionTarget
 
     if not callable(target):
         raise UsageError(f"target is {target!r}; name one, or give a function")

@@ -17,8 +17,7 @@ from evaltrack.judges.recorded import findings, folded, read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Response, Verdict
 from evaltrack.targets.child import Call, Service
-from evaltrack.targets.functions import binds
-from evaltrack.targets.python import import_function
+from evaltrack.targets.python import binds, import_function
 from evaltrack.targets.threads import user_call
 from evaltrack.targets.worker_pool import Order, Pool
 

@@ -26,9 +26,8 @@ from evaltrack.records.response import TraceHome
 from evaltrack.targets import checked_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
-from evaltrack.targets.functions import FunctionTarget
 from evaltrack.targets.libraries import chat_fields
-from evaltrack.targets.python import ProcessSettings, ProcessTarget, function_service
+from evaltrack.targets.python import FunctionTarget, ProcessSettings, ProcessTarget, function_service
 from evaltrack.targets.responses import FIELDS, MAPPED, as_response, plain_item, take_mapping
 from evaltrack.targets.worker_pool import Order
 from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form

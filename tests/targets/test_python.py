@@ -18,8 +18,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target, Turn
 from evaltrack.system.files import content_digest
 from evaltrack.targets.failures import InvalidResponseError
-from evaltrack.targets.functions import FunctionTarget
-from evaltrack.targets.python import import_function, open_python
+from evaltrack.targets.python import FunctionTarget, import_function, open_python
 from evaltrack.targets.responses import MAX_BYTES
 from tests.actors import asked
 from tests.conftest import REPO
@@ -201,7 +200,7 @@ def test_calls_run_side_by_side() -> None:
 HANGING = """
 import asyncio, threading
 from evaltrack.records import Question
-from evaltrack.targets.functions import FunctionTarget
+from evaltrack.targets.python import FunctionTarget
 target = FunctionTarget(lambda question: threading.Event().wait())
 async def main():
     async with asyncio.timeout(0.1):
