@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
-from evaltrack.records import Reasoned, Row
+from evaltrack.records import Row
 from evaltrack.records.base import count
 from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Traced
@@ -27,7 +26,7 @@ from evaltrack.records.run import Logged
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.system.files import content_digest
 from evaltrack.tracking.artifacts import Artifacts, Expected, expect, write_until_held
-from evaltrack.tracking.rows import TableWriter, columns_of, columns_with, count_rows, read_table, stored_rows
+from evaltrack.tracking.rows import TableWriter, columns_of, count_rows, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import LOGGED_TAG, ROWS, TRIALS, metric_name
@@ -67,7 +66,7 @@ class RunWriter:
         own: tuple[str, ...] = (),
         traces: TraceChoice = "auto",
     ) -> None:
-        self._own, self._traces = own, traces
+        self._traces = traces
         self._store, self._run = store, run
         self._run_id, self._experiment_id = run.run_id, run.experiment_id
         self.artifacts = Artifacts(store, run.run_id)
@@ -131,7 +130,7 @@ class RunWriter:
         self.artifacts.log(self._file)
         if 0 < self._table.rows <= TABLE_ROWS:
             local = self._file.with_name(TABLE)
-            local.write_text(table_json(table_of(list(self.rows()), self._own)), encoding="utf-8")
+            local.write_text(table_json(table_of(list(self.rows()))), encoding="utf-8")
             self.artifacts.log_table(local)
         self._check_rows()
 
@@ -234,10 +233,10 @@ class RunWriter:
         expect(self._run_id, lambda: traces_gap(*place, sent))
 
 
-def table_of(rows: Sequence[StoredRow], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:
+def table_of(rows: Sequence[StoredRow]) -> dict[str, list[Any]]:
     """Return the rows as MLflow's table shows them: a list per column, lists and sources as short text.
 
-    `own` names the user's own scores.
+    Columns without a value are left out.
     """
     judges = sorted({verdict.judge for row in rows for verdict in row.verdicts})
     shown: dict[str, Callable[[StoredRow], Any]] = {
@@ -253,9 +252,11 @@ def table_of(rows: Sequence[StoredRow], own: tuple[str, ...] = ()) -> dict[str, 
     }
     table = {name: [value(row) for row in rows] for name, value in shown.items()}
     columns = [columns_of(row) for row in rows]
-    others = [each.name for each in columns_with(own) if each.name not in _SHOWN_OTHERWISE]
-    table |= {name: [_cell(each.get(name)) for each in columns] for name in others}
-    return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
+    others = [name for name in columns[0] if name not in _SHOWN_OTHERWISE]
+    table |= {name: [_cell(each[name]) for each in columns] for name in others}
+    return {
+        name: values for name, values in table.items() if name in _FIRST or any(each is not None for each in values)
+    }
 
 
 def _cell(value: Any) -> Any:
@@ -272,15 +273,8 @@ def _judge_score(judge: str, row: StoredRow) -> float | None:
     return next((each.overall_score for each in row.verdicts if each.judge == judge), None)
 
 
-_RARE = frozenset(
-    {
-        *(score.name for score in (*REASONING_SCORES, *AGENT_SCORES) if score.name != "tools_called"),
-        *Reasoned.model_fields,
-        *OF_TRIALS,
-        *("trial", "trials", "passes", "history", "model", "traceback"),
-    }
-)
-"""Columns of the rubric, an agent's checks, trials, history and a target's model. They are left out if empty."""
+_FIRST = ("question", "answer")
+"""MLflow's view of the table groups rows by the first column, and compares the second."""
 
 _SHOWN_OTHERWISE = frozenset(
     {

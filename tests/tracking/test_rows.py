@@ -261,8 +261,8 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     assert list(stored_rows(written(empty, tmp_path / "empty.parquet"))) == empty
 
 
-def test_the_table_has_no_texts_of_sources() -> None:
-    table = table_of(rich_rows(("own",)), ("own",))
+def test_the_table_has_no_texts_of_sources(tmp_path: Path) -> None:
+    table = table_of(list(stored_rows(written(rich_rows(("own",)), tmp_path / "t.parquet", ("own",)))))
     assert table["retrieved"][:2] == ["a, B, c", "A, B, ?"]
     assert table["history"] == [*[None] * 6, "user: before"]
     assert table["own"] == [*[None] * 6, -1.5]
