@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
+from itertools import chain
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
@@ -153,46 +154,46 @@ class Response(Record):
         return self.abstained or (self.sources is not None and not self.sources)
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """The names of token counts in one format, in snake case. The counts of `prompt` and of `completion` are added up.
-
-    The first name of `prompt` or of `completion` must be present. A dot leads into details.
-    """
-
-    prompt: tuple[str, ...]
-    completion: tuple[str, ...]
-    cached: tuple[str, ...]
-    reasoning: tuple[str, ...] = ()
-
-
-_CACHE = ("cache_read_input_tokens", "cache_creation_input_tokens", "cache_write_input_tokens")
-DIALECTS = (
-    Dialect(
+TOTALS = {
+    "prompt_tokens": (
         ("prompt_tokens",),
-        ("completion_tokens",),
-        ("cached_tokens", "prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens"),
-        ("reasoning_tokens", "completion_tokens_details.reasoning_tokens"),
-    ),
-    Dialect(
-        ("input_tokens", *_CACHE),
-        ("output_tokens",),
-        ("cache_read_input_tokens", "input_tokens_details.cached_tokens", "input_token_details.cache_read"),
-        ("output_tokens_details.reasoning_tokens", "output_token_details.reasoning"),
-    ),
-    Dialect(
+        ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_write_input_tokens"),
         ("prompt_token_count", "tool_use_prompt_token_count"),
-        ("candidates_token_count", "thoughts_token_count"),
-        ("cached_content_token_count",),
-        ("thoughts_token_count",),
+        ("prompt_eval_count",),
     ),
-    Dialect(("prompt_eval_count",), ("eval_count",), ()),
-)
-"""The formats of Chat Completions and evaltrack; of Responses, LangChain, Anthropic and Bedrock; Gemini; Ollama."""
+    "completion_tokens": (
+        ("completion_tokens",),
+        ("output_tokens",),
+        ("candidates_token_count", "thoughts_token_count"),
+        ("eval_count",),
+    ),
+}
+"""The counts in snake case that are added up, in the format of Chat Completions; of Responses, LangChain, Anthropic and
+Bedrock; of Gemini; and of Ollama."""
+
+PARTS = {
+    "cached_tokens": (
+        "cached_tokens",
+        "prompt_tokens_details.cached_tokens",
+        "prompt_cache_hit_tokens",
+        "cache_read_input_tokens",
+        "input_tokens_details.cached_tokens",
+        "input_token_details.cache_read",
+        "cached_content_token_count",
+    ),
+    "reasoning_tokens": (
+        "reasoning_tokens",
+        "completion_tokens_details.reasoning_tokens",
+        "output_tokens_details.reasoning_tokens",
+        "output_token_details.reasoning",
+        "thoughts_token_count",
+    ),
+}
+"""The names of counts that are parts of the totals; a dot leads into details. The first that is present counts."""
 
 
 def read_usage(value: object) -> object:
-    """Return a usage with evaltrack's names. An unknown format keeps only evaltrack's names and is validated later.
+    """Return a usage with evaltrack's names. Missing counts and other values are left to validation, which names them.
 
     `value` is an object of a client library, or its JSON.
     """
@@ -200,17 +201,9 @@ def read_usage(value: object) -> object:
     if not isinstance(held, Mapping):
         return held
     counts = _flat(held)
-    for each in DIALECTS:
-        if each.prompt[0] in counts or each.completion[0] in counts:
-            found = {
-                "prompt_tokens": _total(counts, each.prompt),
-                "completion_tokens": _total(counts, each.completion),
-                "cached_tokens": _first(counts, each.cached),
-                "reasoning_tokens": _first(counts, each.reasoning),
-            }
-            # missing counts and other values are left to validation, which names them
-            return {name: count for name, count in found.items() if count is not None}
-    return {name: item for name, item in held.items() if name in Usage.model_fields}
+    read = {name: _total(counts, formats) for name, formats in TOTALS.items()}
+    read |= {name: next((counts[each] for each in names if each in counts), None) for name, names in PARTS.items()}
+    return {name: count for name, count in read.items() if count is not None}
 
 
 def unread_counts(value: object) -> Iterator[str]:
@@ -218,10 +211,8 @@ def unread_counts(value: object) -> Iterator[str]:
     held = plain(value)
     if not isinstance(held, Mapping):
         return
-    known = {name.partition(".")[0] for each in DIALECTS for name in _names(each)} | {
-        "total_tokens",
-        "total_token_count",
-    }
+    known = {name.partition(".")[0] for names in (*chain(*TOTALS.values()), *PARTS.values()) for name in names}
+    known |= {"total_tokens", "total_token_count"}
     yield from (str(name) for name, item in held.items() if _counts(item) and _snake(name) not in known)
 
 
@@ -257,18 +248,12 @@ def _flat(usage: Mapping[Any, Any]) -> dict[str, Any]:
     return flat
 
 
-def _total(counts: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Return the sum of the numbers; the first item if one of them is no number."""
-    found = [counts[name] for name in names if name in counts]
-    return sum(found) if found and all(map(_counts, found)) else _first(counts, names)
-
-
-def _first(counts: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((counts[name] for name in names if name in counts), None)
-
-
-def _names(dialect: Dialect) -> tuple[str, ...]:
-    return (*dialect.prompt, *dialect.completion, *dialect.cached, *dialect.reasoning)
+def _total(counts: Mapping[str, Any], formats: tuple[tuple[str, ...], ...]) -> Any:
+    """Return the sum of the numbers of the first format that occurs; the first item if one of them is no number."""
+    for names in formats:
+        if found := [counts[name] for name in names if name in counts]:
+            return sum(found) if all(map(_counts, found)) else found[0]
+    return None
 
 
 def _counts(item: object) -> bool:
