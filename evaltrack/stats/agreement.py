@@ -18,15 +18,13 @@ from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from evaltrack.stats.bootstrap import TAIL, bca, distinct, drawn_counts, means_of
+from evaltrack.stats.bootstrap import TAIL, bca, distinct, drawn_counts
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from evaltrack.stats.bootstrap import Floats, Integers
 
 How: TypeAlias = Literal["bca", "bca-grouped", "percentile", "all-equal", "one-pair"]
+Sides: TypeAlias = Sequence[tuple["Floats", "Floats"]]
 Coefficient: TypeAlias = Callable[["Integers"], "Floats"]  # takes the counts of each distinct pair in r resamples
 
 RESAMPLES = 2000
@@ -91,10 +89,10 @@ def numeric_agreement(
     near = (abs(y - x) <= tolerance + 10.0**-DECIMALS).astype(np.float64)
     means = {"mean_absolute_difference": abs(y - x), "share_within": near, "bias": y - x}
     (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)  # few on a scale with steps
-    scaled = _scaled(u, v)
+    scaled = [_scaled(u, v)]
     coefficients = {
-        "quadratic_kappa": (partial(_quadratic_kappa, *scaled), ALL_ONE),
-        "alpha_interval": (partial(_interval_alpha, *scaled), ALL_ONE),
+        "quadratic_kappa": (partial(_kappa, scaled), ALL_ONE),
+        "alpha_interval": (partial(_alpha, scaled), ALL_ONE),
         "spearman": (partial(_spearman, u, v), ONE_SIDE),
     }
     return Agreement(len(x), *_missing(a, b), _figures(means, coefficients, counts, len(a), resamples, seed))
@@ -113,9 +111,10 @@ def label_agreement(a: Sequence[Any], b: Sequence[Any], *, resamples: int = RESA
     place = {label: at for at, label in enumerate(labels)}
     x, y = (np.array([place[label] for label in side], dtype=np.float64) for side in (first, second))
     (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)
+    of_labels = [((u == label).astype(np.float64), (v == label).astype(np.float64)) for label in range(len(labels))]
     coefficients = {
-        "cohen_kappa": (partial(_nominal_kappa, u, v), ALL_ONE),
-        "alpha_nominal": (partial(_nominal_alpha, u, v), ALL_ONE),
+        "cohen_kappa": (partial(_kappa, of_labels), ALL_ONE),
+        "alpha_nominal": (partial(_alpha, of_labels), ALL_ONE),
     }
     table = np.zeros((len(labels), len(labels)), dtype=np.int64)
     table[u.astype(int), v.astype(int)] = counts
@@ -185,34 +184,23 @@ def _with_percentiles(figure: Figure, sample: Floats) -> Figure:
     return replace(figure, low=low, high=high, method=method)
 
 
-# Coefficients of m distinct pairs `x`, `y` in r resamples: `counts` has the shape (r, m), the result (r,).
+# Coefficients of m distinct pairs in r resamples: `counts` has the shape (r, m), the result (r,). `sides` holds the
+# numbers of `a` and `b`, or for each label where it was given, whose squared differences add up to twice the unlike
+# pairs. Sums of these are exact, which means are not.
 
 
-def _quadratic_kappa(x: Floats, y: Floats, counts: Integers) -> Floats:
-    by_chance = means_of(counts, x * x + y * y) - 2 * means_of(counts, x) * means_of(counts, y)
-    return _one_minus(means_of(counts, (x - y) ** 2), by_chance)
-
-
-def _interval_alpha(x: Floats, y: Floats, counts: Integers) -> Floats:
-    values = 2 * counts.sum(axis=1)
-    variance = means_of(counts, x * x + y * y) / 2 - (means_of(counts, x + y) / 2) ** 2
-    return _one_minus(means_of(counts, (x - y) ** 2), 2 * variance * values / (values - 1))
-
-
-def _nominal_kappa(x: Floats, y: Floats, counts: Integers) -> Floats:
-    import numpy as np
-
+def _kappa(sides: Sides, counts: Integers) -> Floats:
     n = counts.sum(axis=1)
-    alike = [_sum(counts, x == label) * _sum(counts, y == label) for label in np.union1d(x, y)]
-    return _one_minus(n * _sum(counts, x != y), n * n - np.sum(alike, axis=0))
+    apart = [n * _sum(counts, (x - y) ** 2) for x, y in sides]
+    by_chance = [n * _sum(counts, x * x + y * y) - 2 * _sum(counts, x) * _sum(counts, y) for x, y in sides]
+    return _one_minus(apart, by_chance, n)
 
 
-def _nominal_alpha(x: Floats, y: Floats, counts: Integers) -> Floats:
-    import numpy as np
-
+def _alpha(sides: Sides, counts: Integers) -> Floats:
     values = 2 * counts.sum(axis=1)
-    alike = [(_sum(counts, x == label) + _sum(counts, y == label)) ** 2 for label in np.union1d(x, y)]
-    return _one_minus(2 * (values - 1) * _sum(counts, x != y), values * values - np.sum(alike, axis=0))
+    apart = [(values - 1) * _sum(counts, (x - y) ** 2) for x, y in sides]
+    by_chance = [values * _sum(counts, x * x + y * y) - _sum(counts, x + y) ** 2 for x, y in sides]
+    return _one_minus(apart, by_chance, values)
 
 
 def _spearman(x: Floats, y: Floats, counts: Integers) -> Floats:
@@ -235,11 +223,6 @@ def _spearman(x: Floats, y: Floats, counts: Integers) -> Floats:
     return rho
 
 
-def _sum(counts: Integers, chosen: NDArray[np.bool_]) -> Integers:
-    total: Integers = (counts * chosen).sum(axis=1)
-    return total
-
-
 def _scaled(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Return both sides scaled to [-1, 1], which reduces rounding errors and changes no coefficient."""
     import numpy as np
@@ -251,10 +234,15 @@ def _scaled(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return (x - middle) / half, (y - middle) / half
 
 
-def _one_minus(observed: Floats | Integers, expected: Floats | Integers) -> Floats:
-    """Return 1 - observed / expected disagreement; NaN if none is expected."""
+def _sum(counts: Integers, values: Floats) -> Floats:
+    total: Floats = (counts * values).sum(axis=1)
+    return total
+
+
+def _one_minus(observed: Sequence[Floats], expected: Sequence[Floats], n: Integers) -> Floats:
+    """Return 1 - observed / expected disagreement over n values; NaN if none is expected."""
     import numpy as np
 
-    share = np.full(len(observed), np.nan)
-    np.divide(observed, expected, out=share, where=expected > 1e-12)
+    share, expects = np.full(len(n), np.nan), np.sum(expected, axis=0)
+    np.divide(np.sum(observed, axis=0), expects, out=share, where=expects > 1e-12 * n * n)
     return 1 - share
