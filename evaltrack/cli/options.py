@@ -187,28 +187,20 @@ def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) ->
     Raises:
         UsageError: a name is no option (the message suggests the nearest), or a value has the wrong type.
     """
-    if isinstance(command, click.Group):
-        for name, below in table.items():
-            if name not in command.commands:
-                nearest = did_you_mean(name, command.commands)
-                raise UsageError(f"{table_place(place)} has no command `{name}`; {nearest}")
-            if not isinstance(below, dict):
-                cure = f"write its options under [{place}.{name}]"
-                raise UsageError(f"{table_place(place)} {name} is not a table; {cure}")
-        return {
-            name: defaults_of(command.commands[name], underscored(below), f"{place}.{name}")
-            for name, below in table.items()
-        }
-    options, fields = own_options(command), fields_of(command)
-    for name in table:
-        if name not in options and name not in fields:
-            nearest = did_you_mean(name, {*options, *fields})
-            raise UsageError(f"{table_place(place)} has no option `{name}`; {nearest}")
-    return {
-        name: _default(options[name], value, f"{table_place(place)} {name}")
-        for name, value in table.items()
-        if name not in fields
-    }
+    is_group, fields, defaults = isinstance(command, click.Group), fields_of(command), dict[str, Any]()
+    known: Mapping[str, Any] = command.commands if isinstance(command, click.Group) else own_options(command)
+    for name, value in table.items():
+        where = table_place(place)
+        if name not in known and name not in fields:
+            nearest = did_you_mean(name, {*known, *fields})
+            raise UsageError(f"{where} has no {'command' if is_group else 'option'} `{name}`; {nearest}")
+        if is_group and not isinstance(value, dict):
+            raise UsageError(f"{where} {name} is not a table; write its options under [{place}.{name}]")
+        if is_group:
+            defaults[name] = defaults_of(known[name], underscored(value), f"{place}.{name}")
+        elif name not in fields:
+            defaults[name] = _default(known[name], value, f"{where} {name}")
+    return defaults
 
 
 def _default(option: click.Option, value: Any, place: str) -> list[str] | str:

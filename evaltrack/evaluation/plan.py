@@ -116,20 +116,19 @@ def check_engine(settings: EvaluationConfig, target: str | Callable[..., Any] | 
     Raises:
         UsageError: all problems; or Ray is not installed.
     """
-    if settings.engine == "local":
-        if own := [name for name in ("engine_address", "engine_workers") if getattr(settings, name)]:
-            names = ", ".join(f"`{name}={shown_text(str(getattr(settings, name)))}`" for name in own)
-            raise UsageError(f"{names}: set `engine=ray` too, or leave it out")
-        return
     if problems := list(_engine_problems(settings, target, functions)):
-        raise UsageError("\n".join(f"`engine=ray`: {problem}" for problem in problems))
-    if find_spec("ray") is None:
+        raise UsageError("\n".join(f"`engine={settings.engine}`: {problem}" for problem in problems))
+    if settings.engine == "ray" and find_spec("ray") is None:
         raise UsageError("`engine=ray`: ray is not installed; pip install 'ray>=2.40', here and on workers")
 
 
 def _engine_problems(
     settings: EvaluationConfig, target: str | Callable[..., Any] | None, functions: Functions
 ) -> Iterator[str]:
+    if settings.engine == "local":
+        if settings.engine_address or settings.engine_workers:
+            yield "`engine_address=` and `engine_workers=` are for `engine=ray`; set it too, or leave them out"
+        return
     if callable(target):
         yield "a function that is given as an object stays in this process; name it as python:package.module:function"
     for function in functions:
@@ -402,7 +401,7 @@ def planned(
         opened = open_with(opened_target, settings, resources, functions, store_uri)
         criteria = parse_criteria(settings.require, _metrics_of_criteria(opened.declared))
         signature = signature_of(golden, name, opened, settings)
-        command = Command(golden_path, name, settings, str(Path.cwd()))
+        command = Command(golden=golden_path, target=name, settings=settings, folder=str(Path.cwd()))
         yield Plan(**vars(opened), command=command, golden=golden, criteria=criteria, signature=signature)
 
 

@@ -93,8 +93,7 @@ class RayWorkers(Closable):
         settings, num_cpus = command.settings, max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._num_workers = settings.engine_workers or min(num_cpus, settings.concurrency)
         self._share = settings.concurrency // self._num_workers
-        shared = settings.with_(concurrency=self._share)
-        self._command = Command(command.golden, command.target, shared, command.folder)
+        self._command = command.model_copy(update={"settings": settings.with_(concurrency=self._share)})
         self._environment = environment_of(command)
         self._starting, self._started, self._workers = list[asyncio.Task[None]](), list[Any](), list[Any]()
         self._free: asyncio.Queue[Any] = asyncio.Queue()

@@ -45,7 +45,7 @@ class Choice:
 def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
     """Return the data that a journal stores about an evaluation besides its rows, without passwords."""
     return {
-        "command": plan.command.as_json(),
+        "command": plan.command.model_dump(mode="json"),
         "signature": plan.signature.model_dump(mode="json"),
         "store": store.shown,
         "experiment": plan.settings.experiment or None,
@@ -290,7 +290,7 @@ def save_command(run_id: str, command: Command) -> str | None:
     if path is None:
         return None
     try:
-        store_private_file(path, json.dumps(command.as_json()), path.parent, COMMANDS_KEPT_DAYS)
+        store_private_file(path, command.model_dump_json(), path.parent, COMMANDS_KEPT_DAYS)
     except (OSError, NotPrivateError) as error:
         return f"the command of the run is not stored, so reruns must name `target=` and `judge=`: {error}"
     return None

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
@@ -52,26 +51,20 @@ def check_labels(params: Mapping[str, str], tags: Mapping[str, str], note: str) 
     Raises:
         UsageError: all problems, one per line.
     """
-    given = {"param": params, "tag": tags}
-    problems = [f"`{setting}=`: {problem}" for setting, labels in given.items() for problem in _of_labels(labels)]
-    problems += [
-        f"`tag=`: `{name}` begins as a tag of {name.partition('.')[0]} does; choose another name"
-        for name in tags
-        if name.lower().startswith(RESERVED_LABELS)
-    ]
+    problems = []
+    for kind, labels in {"param": params, "tag": tags}.items():
+        if len(labels) > MOST_LABELS:
+            problems.append(f"`{kind}=`: there are {len(labels):,}; give at most {MOST_LABELS}")
+        for name, value in labels.items():
+            label = f"`{kind}=`: `{shown_text(name)[:80]}`"
+            if not LABEL_NAME.fullmatch(name) or name != name.strip():
+                problems.append(f"{label} is no name; write letters, digits, `_`, `.`, `:` and `-`, at most 200")
+            if kind == "tag" and name.lower().startswith(RESERVED_LABELS):
+                problems.append(f"{label} begins as a tag of {name.partition('.')[0]} does; choose another name")
+            problems += [f"{label} {problem}" for problem in _of_text(value, MAX_LABEL)]
     problems += [f"`note=`: {problem}" for problem in _of_text(note, MAX_NOTE)]
     if problems:
         raise UsageError("\n".join(problems))
-
-
-def _of_labels(labels: Mapping[str, str]) -> Iterator[str]:
-    if len(labels) > MOST_LABELS:
-        yield f"there are {len(labels):,}; give at most {MOST_LABELS}"
-    for name, value in labels.items():
-        shown = shown_text(name)[:80]
-        if not LABEL_NAME.fullmatch(name) or name != name.strip():
-            yield f"`{shown}` is no name; write letters, digits, `_`, `.`, `:` and `-`, at most 200"
-        yield from (f"`{shown}` {problem}" for problem in _of_text(value, MAX_LABEL))
 
 
 def _of_text(text: str, most: int) -> Iterator[str]:
@@ -346,19 +339,15 @@ def _text(value: object) -> str:
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(BaseModel):
     """The user's command in a form that can be stored and repeated, without secrets and file contents."""
+
+    model_config = ConfigDict(frozen=True)
 
     golden: str
     target: str
     settings: EvaluationConfig
     folder: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the command as JSON."""
-        dumped: dict[str, Any] = TypeAdapter(Command).dump_python(self, mode="json")
-        return dumped
 
     @classmethod
     def of_json(cls, stored: Mapping[str, Any]) -> Command:
@@ -368,7 +357,7 @@ class Command:
             UsageError: it is from another version, or was started in another folder.
         """
         try:
-            command = TypeAdapter(cls).validate_python(stored)
+            command = cls.model_validate(stored)
         except (ValidationError, TypeError) as error:
             raise UsageError(f"the run was started by another version of evaltrack: {error}; evaluate again") from None
         if Path(command.folder) != Path.cwd():

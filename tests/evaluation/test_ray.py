@@ -224,7 +224,7 @@ def test_a_cluster_that_is_not_there_is_an_error_before_anything_is_asked(projec
 def command(project: Project, monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.chdir(project.folder)
     settings = EvaluationConfig.of(judge="none", scores="exact_match", concurrency=2)
-    return Command("golden.jsonl", "python:mine:ask", settings, str(project.folder))
+    return Command(golden="golden.jsonl", target="python:mine:ask", settings=settings, folder=str(project.folder))
 
 
 def test_a_worker_makes_the_rows_that_a_local_run_makes(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +257,7 @@ def test_workers_are_given_the_variables_that_they_need(command: Command, monkey
     for name in ("OPENAI_API_KEY", "APP_TOKEN", "OTHER_TOKEN"):
         monkeypatch.setenv(name, f"value of {name}")
     settings = command.settings.with_(target_options={"header.Authorization": "Bearer APP_TOKEN"})
-    given = environment_of(Command("golden.jsonl", "http://host", settings, command.folder))
+    given = environment_of(command.model_copy(update={"settings": settings}))
     assert given["OPENAI_API_KEY"] == "value of OPENAI_API_KEY"
     assert given["APP_TOKEN"] == "value of APP_TOKEN"
     assert "OTHER_TOKEN" not in given
@@ -292,7 +292,7 @@ def test_all_problems_a_missing_package_and_settings_of_ray_without_it(monkeypat
     assert len(refusal(engine="ray", in_process=True, workers=2).splitlines()) == 2
     monkeypatch.setattr("evaltrack.evaluation.plan.find_spec", lambda _: None)
     assert "pip install 'ray>=2.40', here and on workers" in refusal(engine="ray")
-    assert refusal(engine_address="auto", engine_workers=2).startswith("`engine_address=auto`, `engine_workers=2`: ")
+    assert "are for `engine=ray`" in refusal(engine_address="auto", engine_workers=2)
     check_engine(EvaluationConfig.of(), "python:m:f", {})
 
 
