@@ -8,6 +8,7 @@
     │   ├── GoldenError         2   a golden set has bad lines; the first of them are listed
     │   │   └── ChangedMeanwhileError  2   a golden file was changed between reading and writing
     │   ├── NoQuestionError     2   a question was removed from the golden set
+    │   ├── SameQuestionError   2   the golden set has a question with this text
     │   ├── JournalBusyError    2   another process writes the journal of this run
     │   ├── NotPrivateError     2   a file or folder belongs to another user
     │   └── ServerRefusesError  2   a model's server refuses key, access or model

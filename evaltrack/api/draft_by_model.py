@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 
-from evaltrack.api.golden_sets import add_questions
+from evaltrack.api.golden_sets import SameQuestionError, add_question
 from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.loop import run_to_end
 from evaltrack.golden.corpus import Chunk, by_page, parse_chunker, read_corpus
@@ -177,11 +177,10 @@ class _Work:
     async def _ask_for(self, wish: Wish, total: int) -> None:
         try:
             line = await self._proposal(wish)
-            whose = {"draft": True, "metadata": {BY: self._llm.model, OF: wish.chunk.id}}
-            added = add_questions(self._path, [{**line, "category": wish.category, **whose}])
-            self.drafts.questions += added
-            if not added:
-                raise ValueError("the set has this question already")
+            whose: Line = {"draft": True, "metadata": {BY: self._llm.model, OF: wish.chunk.id}}
+            self.drafts.questions.append(add_question(self._path, **line, category=wish.category, **whose))
+        except SameQuestionError:
+            self.drafts.left_out["the set has this question already"] += 1
         except AnswerError as error:
             self._failed += 1
             self.drafts.usage = together(self.drafts.usage, error.usage)

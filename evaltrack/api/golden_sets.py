@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,6 +152,10 @@ def _folders(path: Path, domains: frozenset[str], corpus: Path | None) -> Iterat
         yield from ((folders[domain], frozenset({domain})) for domain in sorted(domains & folders.keys()))
 
 
+class SameQuestionError(UsageError):
+    """The golden set has a question with this text."""
+
+
 def add_question(
     path: str | os.PathLike[str],
     *,
@@ -168,59 +172,32 @@ def add_question(
             out. Without an `id` the question gets one more than the largest whole-number id.
 
     Raises:
-        UsageError: a field is wrong, the corpus does not hold what is expected, or the set has a question with this id
-            or this text.
+        UsageError: a field is wrong, the corpus does not hold what is expected, or the set has a question with this id.
+        SameQuestionError: the set has a question with this text.
         GoldenError: lines of the set are bad, or it cannot be written.
     """
-    domain = str(fields.get("domain") or Path(path).stem)
-    question = checked_question({"id": "new", "domain": domain} | _without_none(fields))
-    if isinstance(question, Question) and question.expected and not question.draft:
-        for library, _ in libraries(Path(path), [domain], corpus):
-            if missing := list(lint.check_ids([NumberedQuestion(str(path), 0, 0, question)], library)):
-                cure = "(an id of your own retriever: quote the passage, or add a draft with `draft=True`)"
-                raise UsageError("\n".join(f"{each.message}; {each.cure} {cure}" for each in missing))
-    (made,) = _added(Path(path), [fields], repeats_allowed=False)
-    return made
-
-
-def add_questions(path: str | os.PathLike[str], lines: Iterable[Mapping[str, object]]) -> list[Question]:
-    """Add several questions in one write. Questions whose text the set already has are left out.
-
-    Raises:
-        UsageError: a field is wrong, or the set has a question with this id.
-        GoldenError: lines of the set are bad, or it cannot be written.
-    """
-    return _added(Path(path), lines, repeats_allowed=True)
-
-
-def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed: bool) -> list[Question]:
+    path = Path(path)
     if path.suffix not in (".jsonl", ".json"):
         raise UsageError(f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)")
-    added: list[tuple[Question, Mapping[str, object]]] = []
     with only_writer(path):  # two processes that add at once would take the same id
         digest, is_empty = digest_of(path), is_empty_file(path)
-        questions = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
-        texts = {text_key(text): key for key, text in questions.items()}
-        for fields in lines:
-            line = {"id": _next_id(questions)} | _without_none(fields)
-            question = checked_question({"domain": path.stem} | line)
-            if not isinstance(question, Question):
-                raise UsageError("; ".join(question))
-            if question.id in questions:
-                raise UsageError(f"{path} has a question `{question.id}`; give another `id=`")
-            if (other := texts.get(text_key(question.question))) is None:
-                questions[question.id], texts[text_key(question.question)] = question.question, question.id
-                added.append((question, line))
-            elif not repeats_allowed:
-                raise UsageError(f"question `{other}` of {path} asks the same; reword one of them")
-        if added:
-            objects = [] if is_empty else read_objects(path)
-            write_objects(path, [*objects, *(line for _, line in added)], digest)
-    return [question for question, _ in added]
-
-
-def _without_none(fields: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in fields.items() if value is not None}
+        texts = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
+        line = {"id": _next_id(texts)} | {name: value for name, value in fields.items() if value is not None}
+        question = checked_question({"domain": path.stem} | line)
+        if not isinstance(question, Question):
+            raise UsageError("; ".join(question))
+        if question.id in texts:
+            raise UsageError(f"{path} has a question `{question.id}`; give another `id=`")
+        for key, text in texts.items():
+            if text_key(text) == text_key(question.question):
+                raise SameQuestionError(f"question `{key}` of {path} asks the same; reword one of them")
+        if question.expected and not question.draft:
+            for library, _ in libraries(path, [question.domain], corpus):
+                if missing := list(lint.check_ids([NumberedQuestion(str(path), 0, 0, question)], library)):
+                    cure = "(an id of your own retriever: quote the passage, or add a draft with `draft=True`)"
+                    raise UsageError("\n".join(f"{each.message}; {each.cure} {cure}" for each in missing))
+        write_objects(path, [*([] if is_empty else read_objects(path)), line], digest)
+    return question
 
 
 def _next_id(ids: Iterable[str]) -> int:
