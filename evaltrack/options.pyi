@@ -12,7 +12,6 @@ Table = Mapping[str, object] | Sequence[str] | None
 
 class EvaluationOptions(TypedDict, total=False):
     target_options: Table
-    target_error: OptionalText
     model: str
     k: int
     filter: Texts
@@ -33,8 +32,6 @@ class EvaluationOptions(TypedDict, total=False):
     trials: int
     concurrency: int
     timeout: float
-    workers: int
-    target_memory: str
     in_process: bool
     engine: Literal["local", "ray"]
     engine_address: str

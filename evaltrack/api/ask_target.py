@@ -49,8 +49,7 @@ def ask_target(
     config = settings_of(EvaluationConfig, {**settings, **({"target": target} if target else {})})
     if config.target == AUTO_TARGET:
         raise UsageError("no target is named; name one (`target=bm25:docs`), or set it under [run] in evaltrack.toml")
-    error = {"error": config.target_error} if config.target_error else {}
-    opened = open_target(config.target, error | dict(config.target_options))
+    opened = open_target(config.target, config.target_options)
     if history and not opened.takes_history:
         opened.close()
         raise UsageError(f"`history=`: target {shown_text(config.target)} takes only the question; leave it out")

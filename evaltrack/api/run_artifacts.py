@@ -85,7 +85,9 @@ def _of_responses(ledger: Ledger, summary: Summary) -> Iterator[str]:
         yield f"{count(number, 'response')} had no answer, and {verb(number, 'is', 'are')} in no metric of a judge"
     if ledger.unread:
         names = ", ".join(f"{name} (in {number:,})" for name, number in ledger.unread.items())
-        cure = "if one of them says that the target failed, return it as `error` or name it with `target_error=`"
+        cure = (
+            "if one of them says that the target failed, return it as `error`, or name it: `target_options=error=NAME`"
+        )
         yield f"responses have fields that are not read: {shown_text(names)}; {cure}"
 
 

@@ -139,8 +139,6 @@ def _engine_problems(
         yield "`judge_prompt=` is read from MLflow, which workers cannot reach; take `engine=local`"
     if settings.in_process:
         yield "`in_process=True` is for a debugger in this process; leave it out"
-    if settings.workers != 1:
-        yield "`workers=` are processes of this machine; set `engine_workers=`"
     if settings.engine_workers > settings.concurrency:
         many, few = settings.engine_workers, settings.concurrency
         yield f"`engine_workers={many}` share `concurrency={few}`, and each needs 1; set `concurrency={many}` or more"

@@ -29,7 +29,6 @@ from evaltrack.records.base import storable
 from evaltrack.records.config import Config, OptionalText, Table, Texts, setting, traits
 from evaltrack.records.run import MAX_K, OWN_PARAM
 from evaltrack.system.retries import CALL_SECONDS
-from evaltrack.targets.worker_pool import MAX_WORKERS
 from evaltrack.tracking.writer import TraceChoice
 
 LABEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.: -]{0,199}")
@@ -119,9 +118,6 @@ class EvaluationConfig(Config):
     target_options: Table = _input(
         {}, "Option for the target, as KEY=VALUE; repeatable.", option="--target-option", logged="never"
     )
-    target_error: OptionalText = _input(
-        "", "JMESPath of the error message in a response.  [default: error]", logged="chosen"
-    )
     model: str = _input("", "Name of the target's model, if its responses do not name it.", logged="never")
     k: int = _input(5, "Number of retrieved sources to score.", option="-k", ge=1, le=MAX_K)
     filter: Texts = _input(
@@ -188,13 +184,6 @@ class EvaluationConfig(Config):
     timeout: float = _execution(
         TIMEOUT, "Seconds the target may take per question.", option="--timeout", logged="always", gt=0
     )
-    workers: int = _execution(
-        1,
-        "Number of processes for a python: target.",
-        ge=1,
-        le=MAX_WORKERS,
-    )
-    target_memory: str = _execution("", "Memory limit of each process of a python: target, such as 2GB.")
     in_process: bool = _execution(False, "Call python: functions in this process, for a debugger.")
     engine: EngineName = _execution("local", "Ask questions in this process (local), or on a Ray cluster.")
     engine_address: str = _execution(
@@ -293,10 +282,8 @@ class EvaluationConfig(Config):
 
     @property
     def options_of_target(self) -> dict[str, str]:
-        """The target's settings, and those of a function's processes if they differ from the defaults."""
-        chosen = {"workers": str(self.workers) if self.workers != 1 else "", "memory": self.target_memory}
-        chosen |= {"in_process": "true" if self.in_process else "", "error": self.target_error}
-        return {name: value for name, value in chosen.items() if value} | dict(self.target_options)
+        """The target's settings, with `in_process` if it is set."""
+        return {**({"in_process": "true"} if self.in_process else {}), **self.target_options}
 
     @property
     def redact_digest(self) -> str:

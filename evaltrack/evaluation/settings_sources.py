@@ -17,7 +17,7 @@ from evaltrack.records.config import Config, option_name, takes_several
 
 Settings = TypeVar("Settings", bound=Config)
 
-OF_TARGET = ("target_options", "target_error", "model")
+OF_TARGET = ("target_options", "model")
 """Settings that belong to one target only."""
 
 FILE_VARIABLE, PROJECT = "EVALTRACK_CONFIG", "pyproject.toml"

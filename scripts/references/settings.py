@@ -19,8 +19,8 @@ Give a setting in one of these forms; the first that is given counts:
 2. an environment variable: `EVALTRACK_RUN_JUDGE_TIMEOUT=600`, with several values separated by blanks
 3. a line under `[run]` in `evaltrack.toml`, or under `[tool.evaltrack.run]` in `pyproject.toml`
 
-`mlflow run . -P judge_timeout=600` works too. A call or variable that names a target replaces the `target_options`,
-`target_error` and `model` of the forms below it.
+`mlflow run . -P judge_timeout=600` works too. A call or variable that names a target replaces the `target_options`
+and `model` of the forms below it.
 """
 COMPARISON = """
 ## Settings of a comparison

@@ -259,9 +259,13 @@ def test_a_run_whose_function_exits_is_finished_and_counts_the_error(
 ) -> None:
     asked = [each.model_dump(mode="json", exclude={"domain"}, exclude_none=True) for each in several(3)]
     golden = put(tmp_path / "golden.jsonl", asked)
-    options: dict[str, Any] = {"judge": "none", "tracking_uri": store_uri, "traces": "off", "workers": 2}
-    result = run_eval(golden, target=bad("os._exit(0)"), **options, target_memory="2GB")
+    options: dict[str, Any] = {"judge": "none", "tracking_uri": store_uri, "traces": "off"}
+    result = run_eval(golden, target=bad("os._exit(0)"), **options, target_options={"workers": 2, "memory": "2GB"})
     run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
-    assert (run.info.status, run.data.params["workers"], run.data.params["target_memory"]) == ("FINISHED", "2", "2GB")
+    assert (run.info.status, run.data.params["target.workers"], run.data.params["target.memory"]) == (
+        "FINISHED",
+        "2",
+        "2GB",
+    )
     assert run.data.metrics["num_errors"] >= 1
     assert any("ended 2 times: ended with exit code 0 (2x)" in note for note in result.notes)

@@ -87,7 +87,7 @@ def test_what_costs_nothing_to_make_again_is_not_kept(target: Any, judge: str, l
     ],
 )
 def test_a_function_has_one_field_for_its_failure(target: Any, refusal: str, tmp_path: Path) -> None:
-    settings = EvaluationConfig.of(judge="none", target_error="message")
+    settings = EvaluationConfig.of(judge="none", target_options={"error": "message"})
     with (
         pytest.raises(UsageError, match=refusal),
         planned(golden_set(tmp_path, {}), settings, target),

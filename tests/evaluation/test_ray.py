@@ -274,7 +274,6 @@ def refusal(target: Any = "python:m:f", functions: Any = None, **settings: Any) 
     [
         ({"judge_prompt": "prompts:/p/1"}, "is read from MLflow"),
         ({"in_process": True}, "is for a debugger"),
-        ({"workers": 2}, "set `engine_workers=`"),
         ({"engine_workers": 32}, "`engine_workers=32` share `concurrency=16`, and each needs 1; set `concurrency=32`"),
         ({"target": "traces:exp"}, "a traces: target asks MLflow"),
         ({"target": "models:/m/1"}, "take `engine=local`"),
@@ -289,7 +288,7 @@ def test_what_cannot_hold_on_ray_is_refused(settings: dict[str, Any], words: str
 
 
 def test_all_problems_a_missing_package_and_settings_of_ray_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(refusal(engine="ray", in_process=True, workers=2).splitlines()) == 2
+    assert len(refusal(engine="ray", in_process=True, judge_prompt="prompts:/p/1").splitlines()) == 2
     monkeypatch.setattr("evaltrack.evaluation.plan.find_spec", lambda _: None)
     assert "pip install 'ray>=2.40', here and on workers" in refusal(engine="ray")
     assert "are for `engine=ray`" in refusal(engine_address="auto", engine_workers=2)

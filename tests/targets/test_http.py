@@ -387,7 +387,7 @@ def test_a_server_that_says_elsewhere_that_it_failed(server: Server, store_uri: 
     said = "responses have fields that are not read: state (in 4), message (in 2); if one of them says that the target"
     assert any(note.startswith(said) for note in made.notes)
     assert (made.totals["num_errors"], made.metrics["recall_at_k"]) == (0, 0.5)
-    made = run_eval(questions, **shared, target_error="state == 'error' && message")
+    made = run_eval(questions, **shared, target_options={"error": "state == 'error' && message"})
     assert (made.totals["num_errors"], made.metrics["recall_at_k"], made.metrics["negative_pass_rate"]) == (2, 1, 0)
     assert made.rows[0]["error"].endswith("the target returned an error: vector store timeout")
     assert not any("are not read" in note for note in made.notes)
