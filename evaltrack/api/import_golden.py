@@ -13,8 +13,7 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.importing.drafts import Drafts, ImportSettings, Line, Notes, check_fields, checked_lines, drafts
 from evaltrack.golden.importing.file_types import CorpusIds
 from evaltrack.golden.importing.layouts import CORPUS, PRESETS, detected_format, read_format
-from evaltrack.golden.reader import open_golden
-from evaltrack.system.files import new_files
+from evaltrack.system.files import write_new_files
 from evaltrack.targets.traces import TraceReader, expression, trace_settings
 from evaltrack.tracking.datasets import dataset_records
 from evaltrack.tracking.past_traces import PastTrace, past_traces
@@ -87,14 +86,15 @@ def import_golden(
         form = detected_format(paths, settings) if form == "auto" else form
         lines = read_format(form, paths, settings, notes)
     counts = Counter[str]()
-    with new_files(force=force) as new:
-        with new.open(target) as file:
-            for question, line in checked_lines(lines, settings, notes):
-                file.write(line)
-                counts.update(questions=1, negatives=int(question.negative), judged_only=int(question.expected is None))
+
+    def golden_lines() -> Iterator[str]:
+        for question, line in checked_lines(lines, settings, notes):
+            yield line
+            counts.update(questions=1, negatives=int(question.negative), judged_only=int(question.expected is None))
         if not counts:
             raise GoldenError([f"{named[0]}: holds no questions", *notes.lines()])
-        open_golden(new.paths[target])
+
+    write_new_files({target: golden_lines()}, force=force)
     return GoldenImport(path=target, form=form, **counts, notes=tuple(notes.lines()))
 
 

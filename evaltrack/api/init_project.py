@@ -20,7 +20,7 @@ from evaltrack.evaluation.settings_sources import read_settings
 from evaltrack.golden.corpus import READERS, read_corpus
 from evaltrack.golden.reader import open_golden
 from evaltrack.records.question import words_of
-from evaltrack.system.files import new_files
+from evaltrack.system.files import write_new_files
 from evaltrack.targets import default_target
 
 CI = Literal["github", "gitlab", "jenkins", "none"]
@@ -132,10 +132,7 @@ def init_project(
         notes += steps
     existing = [name for name in texts if os.path.lexists(folder / name) and not force]
     written = {name: text for name, text in texts.items() if name not in existing}
-    with new_files(force=force) as new:
-        for name, text in written.items():
-            with new.open(folder / name) as file:
-                file.write(text)
+    write_new_files({folder / name: [text] for name, text in written.items()}, force=force)
     return ProjectPlan(folder, written, existing, examples if examples in written else "", notes)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.reader import GoldenSet, line_of, open_golden
 from evaltrack.records import Question
-from evaltrack.system.files import STATE_VARIABLE, new_files, state_folder, store_private_file
+from evaltrack.system.files import STATE_VARIABLE, state_folder, store_private_file, write_new_files
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -45,9 +45,7 @@ def write_golden(questions: Questions, path: str | os.PathLike[str]) -> GoldenSe
     path = Path(path)
     if path.suffix != ".jsonl":
         raise UsageError(f"`path={path}`: write the name of a .jsonl file")
-    lines = _lines(questions, path.stem)
-    with new_files(force=True) as new, new.open(path) as file:
-        file.writelines(lines)
+    write_new_files({path: _lines(questions, path.stem)}, force=True)
     return open_golden(path)
 
 

@@ -10,21 +10,14 @@ import secrets
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Literal
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.system import retries
-
-OF_DISK = tuple(
-    getattr(errno, name)
-    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "ENXIO", "ENODEV", "ESTALE", "ETIMEDOUT", "EREMOTEIO")
-    if hasattr(errno, name)
-)
-"""Errors of a disk that do not depend on the name of a file: it is full, or fails."""
 
 
 @contextmanager
@@ -77,65 +70,41 @@ def _refuses_open_files() -> bool:
     return os.sep == "\\"
 
 
-class NewFiles:
-    """Files that are written under temporary names; `new_files` renames them at the end."""
-
-    def __init__(self, *, force: bool) -> None:
-        self.force = force
-        self.paths: dict[Path, Path] = {}
-        """Each file with its temporary name."""
-
-    @contextmanager
-    def open(self, path: Path) -> Iterator[TextIO]:
-        """Open a text file in UTF-8 that keeps line feeds. Missing folders are made.
-
-        Raises:
-            UsageError: the file exists, or its folder cannot be written to.
-            InconclusiveError: the disk is full or fails.
-        """
-        if path.is_dir():
-            raise UsageError(f"{path}: is a folder; name a file")
-        if not self.force and os.path.lexists(path):
-            raise _there_already(path)
-        part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}{path.suffix}")
-        with _writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("x", encoding="utf-8", newline="") as file:
-                self.paths[path] = part
-                yield file
-
-
-@contextmanager
-def new_files(*, force: bool) -> Iterator[NewFiles]:
-    """Yield files that are renamed once all of them are on the disk, and removed if the block fails.
+def write_new_files(files: Mapping[Path, Iterable[str]], *, force: bool) -> None:
+    """Write texts in UTF-8 to new files, all of them or none. Missing folders are made. `force` replaces files.
 
     Raises:
         UsageError: a file exists, also if another process made it in the meantime, or cannot be written.
         InconclusiveError: the disk is full or fails.
     """
-    files = NewFiles(force=force)
+    for path in files:
+        if not force and os.path.lexists(path):
+            raise _there_already(path)
+        check_result_file(path)
     try:
-        yield files
-        for path, part in files.paths.items():
-            with _writing(path), part.open("rb") as file:
-                os.fsync(file.fileno())  # some disks report only here that they are full
-        for path, part in files.paths.items():
-            with _writing(path):
-                (replace_file if force else _rename_to_new)(part, path)
-    finally:
-        for part in files.paths.values():
-            part.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
+        _write_all(files, force=force)
     except OSError as error:
-        if error.errno is not None and error.errno in OF_DISK:
-            problem = f"{path}: cannot be written: {os.strerror(error.errno)}; name another file"
-            raise InconclusiveError(problem) from None
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}; name another file") from None
+        raise _unwritten(", ".join(map(str, files)), error) from None
+
+
+def _write_all(files: Mapping[Path, Iterable[str]], *, force: bool) -> None:
+    """Write files under temporary names, and rename them once all are on the disk. A replaced file's mode is kept."""
+    parts = {path: path.with_name(f".evaltrack-{secrets.token_hex(6)}.part") for path in files}
+    try:
+        for path, part in parts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("x", encoding="utf-8", newline="\n") as file:
+                file.writelines(files[path])
+                file.flush()
+                os.fsync(file.fileno())  # some disks report only here that they are full
+            if path.exists():
+                part.chmod(stat.S_IMODE(path.stat().st_mode))
+        for path, part in parts.items():
+            (replace_file if force else _rename_to_new)(part, path)
+    finally:
+        for part in parts.values():
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
 
 
 def _rename_to_new(part: Path, path: Path) -> None:
@@ -150,6 +119,10 @@ def _rename_to_new(part: Path, path: Path) -> None:
 
 def _there_already(path: Path) -> UsageError:
     return UsageError(f"{path}: already exists; name another file, or replace it with `force=True`")
+
+
+def _unwritten(what: object, error: OSError, cure: str = "name another file") -> InconclusiveError:
+    return InconclusiveError(f"{what}: cannot be written: {error.strerror or error}; {cure}")
 
 
 def check_result_file(path: Path, setting: str = "", reads: Iterable[str] = ()) -> None:
@@ -181,14 +154,13 @@ def write_result_file(path: Path, pieces: Iterable[str], cure: str = "name anoth
         InconclusiveError: the disk is full or fails, or the file cannot be written for a reason of `check_result_file`.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not (path.is_file() and os.access(Path(os.path.realpath(path)).parent, os.W_OK)):
             with path.open("w", encoding="utf-8", newline="\n") as file:
                 file.writelines(pieces)
         else:
-            _replace(Path(os.path.realpath(path)), pieces)
+            _write_all({Path(os.path.realpath(path)): pieces}, force=True)
     except OSError as error:
-        raise InconclusiveError(f"{path}: cannot be written: {error.strerror or error}; {cure}") from error
+        raise _unwritten(path, error, cure) from error
 
 
 def _obstacle(path: Path) -> int:
@@ -201,21 +173,6 @@ def _obstacle(path: Path) -> int:
     if not folder.is_dir():
         return errno.ENOTDIR
     return 0 if os.access(folder, os.W_OK | os.X_OK) else errno.EACCES
-
-
-def _replace(path: Path, pieces: Iterable[str]) -> None:
-    part = path.with_name(f".evaltrack-{secrets.token_hex(6)}.part")
-    try:
-        with part.open("x", encoding="utf-8", newline="\n") as file:
-            file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())  # some disks report only here that they are full
-        if path.exists():
-            part.chmod(stat.S_IMODE(path.stat().st_mode))
-        replace_file(part, path)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 STATE_VARIABLE = "EVALTRACK_STATE_DIR"

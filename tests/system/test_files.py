@@ -15,9 +15,9 @@ from evaltrack.system import retries
 from evaltrack.system.files import (
     check_result_file,
     locked_folder,
-    new_files,
     replace_file,
     user_name,
+    write_new_files,
     write_result_file,
 )
 from evaltrack.system.retries import Policy
@@ -91,9 +91,12 @@ def test_elsewhere_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def overtaken(path: Path) -> None:
     """Write a file that another process makes before it is whole."""
-    with new_files(force=False) as files, files.open(path) as file:
-        file.write("new\n")
+
+    def pieces() -> Iterator[str]:
+        yield "new\n"
         put(path, "other\n")
+
+    write_new_files({path: pieces()}, force=False)
 
 
 def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
@@ -108,8 +111,7 @@ def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refused)
-    with new_files(force=False) as files, files.open(tmp_path / "a") as file:
-        file.write("new\n")
+    write_new_files({tmp_path / "a": ["new\n"]}, force=False)
     assert (tmp_path / "a").read_text() == "new\n"
     with pytest.raises(UsageError, match="already exists"):
         overtaken(tmp_path / "b")
