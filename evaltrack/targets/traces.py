@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl
 from pydantic import Field
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.importing.values import is_empty, shown, text_in
+from evaltrack.golden.importing.values import shown, text_in
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.base import first_of
@@ -195,7 +195,10 @@ class TraceReader:
         Raises:
             ValueError: the inputs hold none.
         """
-        text = _question(self.question.find(trace.inputs) if self.question else trace.inputs)
+        try:
+            text, _ = text_in(self.question.find(trace.inputs) if self.question else trace.inputs)
+        except ValueError as error:
+            raise ValueError(f"its inputs: {error}; say which with `question=`") from None
         if not text.strip():
             raise ValueError("its question is empty")
         return text
@@ -222,29 +225,6 @@ class TraceReader:
             "model": trace.model,
         }
         return {name: value for name, value in fields.items() if value is not None}
-
-
-def _question(value: object) -> str:
-    """Return the text of the question: the last message of a person, the input with a usual name, or the only text."""
-    if isinstance(value, Mapping) and is_empty(value.get("question")):
-        for name in ("messages", "input", "request"):
-            held = value.get(name)
-            if isinstance(held, list | Mapping) and not is_empty(held):
-                return _question(held)
-    if isinstance(value, list) and value and isinstance(value[-1], Mapping):
-        return _of_messages(value)
-    try:
-        return text_in(value)[0]
-    except ValueError as error:
-        raise ValueError(f"its inputs: {error}; say which with `question=`") from None
-
-
-def _of_messages(messages: Sequence[Any]) -> str:
-    """Return the last message of a person."""
-    people = [each for each in messages if isinstance(each, Mapping) and each.get("role") in ("user", "human")]
-    if not people:
-        raise ValueError("its inputs hold no message of a user; say where the question is with `question=`")
-    return "".join(texts_in(people[-1].get("content")))
 
 
 def _answer(value: object, sources: Sequence[Any] | None) -> str | None:

@@ -178,7 +178,6 @@ def test_inputs_and_outputs_of_ones_own() -> None:
     for inputs, outputs, problem in (
         (trace.inputs, None, "name the one that holds the text; say which with `question=`"),
         ("When?", {"z": 1}, "its outputs hold no answer"),
-        ([{"role": "system", "content": "Be brief."}], None, "no message of a user"),
         (" ", None, "its question is empty"),
     ):
         with pytest.raises(ValueError, match=problem):

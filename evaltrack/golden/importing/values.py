@@ -23,7 +23,7 @@ MAX_DEPTH, MAX_VALUES = 50, 200_000
 """Maximum depth of a value, and maximum number of values in it; aliases of YAML repeat their values."""
 
 TEXT_KEYS = (
-    *("question", "query", "user_input", "input", "prompt", "text"),
+    *("question", "messages", "query", "user_input", "input", "prompt", "text"),
     *("answer", "expected_output", "output", "content"),
 )
 """Usual keys of the text in an object that tools store for an input or output."""
@@ -125,6 +125,7 @@ def text_in(value: object) -> tuple[str, dict[str, Any]]:
     - Text is returned unchanged.
     - Of an object: the value under one of the usual keys, or its only text or value.
     - Of chat messages: the user's last one. The earlier ones are `history` if they are texts.
+    - Of the parts of a message: all texts.
     - Of any other list: its only item.
 
     Raises:
@@ -135,6 +136,8 @@ def text_in(value: object) -> tuple[str, dict[str, Any]]:
             return str(value), {}
         case [{"role": _}, *_] if all(isinstance(each, Mapping) for each in value):
             return _text_of_messages(value)
+        case list() if len(value) > 1 and all(isinstance(each, Mapping) and "type" in each for each in value):
+            return "".join(part["text"] for part in value if isinstance(part.get("text"), str)), {}
         case [only]:
             return text_in(only)
         case Mapping():
@@ -150,7 +153,8 @@ def text_in(value: object) -> tuple[str, dict[str, Any]]:
 
 
 def _text_of_messages(messages: Sequence[Any]) -> tuple[str, dict[str, Any]]:
-    last = max((at for at, each in enumerate(messages) if each.get("role") == "user"), default=len(messages) - 1)
+    roles = [each.get("role") for each in messages]
+    last = max((at for at, role in enumerate(roles) if role in ("user", "human")), default=len(messages) - 1)
     text, rest = text_in(messages[last].get("content"))
     if len(messages) > 1:
         before = turns(messages[:-1]) if last == len(messages) - 1 and messages[last]["role"] == "user" else None
