@@ -10,8 +10,7 @@ import pytest
 from evaltrack.golden.reader import open_golden
 from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.criteria import measured_aims
-from evaltrack.metrics.rubric import Grading, claimed_band, grade
-from evaltrack.metrics.rubric_tables import misfits
+from evaltrack.metrics.rubric import Grading, claimed_band, grade, misfits
 from evaltrack.records import Observed
 
 from .judging import KINDS, SHOWCASE, lines, observed

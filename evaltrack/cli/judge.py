@@ -147,7 +147,7 @@ def rubric(rubric_weights: str, output: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from evaltrack.metrics.rubric_tables import reasoning_rubric
+    from evaltrack.metrics.rubric import reasoning_rubric
     from evaltrack.report.judges import rubric_markdown
 
     table = reasoning_rubric(rubric_weights)

@@ -20,8 +20,7 @@ from evaltrack.judges.client import strict_schema
 from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, digest_of, prompt, refuse_copy, tagged
 from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
 from evaltrack.metrics.confidence import read_confidence
-from evaltrack.metrics.rubric import RUBRIC_VERSION
-from evaltrack.metrics.rubric_tables import ANCHORS, misfits
+from evaltrack.metrics.rubric import ANCHORS, RUBRIC_VERSION, misfits
 from evaltrack.records import Dimensions, ForeignText, Observed, Question, Response
 from evaltrack.records.verdict import CruxTreatment, Mode, ObservedHardFail, UncertaintyTreatment
 

@@ -2,7 +2,7 @@
 
 Confidence is in percent. A *band* is a row of the coupling table, from 1 (below 50 %) to 4 (above 90 %). The expressed
 confidence gives the claimed band, the observed process the earned band. A gap between the two costs points, or is the
-hard fail HF5.
+hard fail HF5. A judge is shown the tables of `rubric.toml`, and `evaltrack rubric` prints them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import math
 import operator
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias, get_args
 
 from evaltrack.errors import UsageError
+from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.records import Dimensions, Observed, Reasoned
+from evaltrack.records.base import count
 from evaltrack.records.finding_words import unknown_field
 from evaltrack.records.verdict import CruxTreatment, Mode, UncertaintyTreatment
 
@@ -238,3 +240,57 @@ def panel_mean(values: Sequence[float | None]) -> float | None:
     if not exact or len(exact) < len(values):
         return None
     return float(sum(exact) / len(exact))
+
+
+ANCHORS: Mapping[str, Mapping[str, str]] = {
+    name: {grade: row[grade] for grade in ("0", "5", "10")} for name, row in TABLES["dimensions"].items()
+}
+"""Dimension -> grade -> the responses that get it. Grades in between are allowed."""
+
+COUNTS: Mapping[str, Mapping[str, Any]] = TABLES["counts"]
+"""Dimension -> the observation that is counted for it, and the grades that a count allows."""
+
+
+def reasoning_rubric(weights: str = "") -> dict[str, Any]:
+    """Return the reasoning rubric as JSON: dimensions, weights, anchors, hard fails, coupling, tiers, gates and aims.
+
+    Args:
+        weights: Other weights, such as ``h_count=0.3,oscillation=0.1``. All weights must sum to 1.
+
+    Raises:
+        UsageError: the weights are wrong.
+    """
+    return {
+        "dimensions": [_dimension(name, weight) for name, weight in asdict(RubricWeights.parse(weights)).items()],
+        "hard_fails": TABLES["hard_fails"],
+        "coupling": TABLES["coupling"],
+        "penalties": {str(gap): points for gap, points in PENALTIES.items()},
+        "tiers": TABLES["tiers"],
+        "gates": TABLES["gates"],
+        "pass_score": PASS_SCORE,
+        "aims": [{"metric": name, **asdict(aim), "improvement": aim.improvement} for name, aim in RUBRIC_AIMS.items()],
+        "modes": TABLES["modes"],
+        "readings": TABLES["readings"],
+    }
+
+
+def _dimension(name: str, weight: float) -> dict[str, Any]:
+    """Return a dimension with its anchors and, for each count that limits its grade, the exclusive upper bound."""
+    return {
+        "name": name,
+        "weight": weight,
+        "measures": TABLES["dimensions"][name]["measures"],
+        "anchors": ANCHORS[name],
+        "below_by_count": {str(number): below for number, below in enumerate(COUNTS.get(name, {}).get("below", ()))},
+    }
+
+
+def misfits(observed: Observed) -> Iterator[str]:
+    """Yield a message for each grade that its own count contradicts."""
+    for dimension, rule in COUNTS.items():
+        number, grade = getattr(observed, rule["what"]), getattr(observed.dimensions, dimension)
+        seen = count(number, rule["one"], rule["what"])
+        if number < len(rule["below"]) and grade >= rule["below"][number]:
+            yield f"{dimension} is {grade:g}, but with {seen} it is below {rule['below'][number]:g}"
+        if grade == 0 and number >= rule["not_zero"]:
+            yield f"{dimension} is 0, but there are {seen}; 0 is for {ANCHORS[dimension]['0'].lower()}"

@@ -10,13 +10,13 @@ from rich.console import Console
 
 from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.metrics.criteria import RUBRIC_AIMS
-from evaltrack.metrics.rubric_tables import COUNTS
+from evaltrack.metrics.rubric import COUNTS
 from evaltrack.report.templates import columns, environment, print_template, say, sentences
 from evaltrack.report.words import aim_number, metric_title, percent_change
 from evaltrack.stats.agreement import Agreement, Figure
 
 Rubric = Mapping[str, Any]
-"""The tables that `evaltrack.metrics.rubric_tables.reasoning_rubric` returns."""
+"""The tables that `evaltrack.metrics.rubric.reasoning_rubric` returns."""
 
 SHOWN = 10
 
@@ -89,7 +89,7 @@ def rubric_markdown(rubric: Rubric) -> str:
         )
         for each in rubric["aims"]
     ]
-    counted = {dimension: what for dimension, (what, _) in COUNTS.items()}
+    counted = {dimension: rule["what"] for dimension, rule in COUNTS.items()}
     template = environment(str).get_template("rubric.md")
     text = template.render(**rubric, aim_cells=aims, counted=counted)
     return text.rstrip().replace("<", "&lt;").replace(">", "&gt;")

@@ -10,7 +10,7 @@ from evaltrack.errors import Guide
 from evaltrack.golden.words import plain_form, told_apart
 from evaltrack.metrics.measure import NO_SOURCES
 from evaltrack.metrics.retrieval import NO_IDS, NO_TEXTS, NO_TITLES, relevant_keys, source_keys
-from evaltrack.metrics.rubric_tables import misfits
+from evaltrack.metrics.rubric import misfits
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
 from evaltrack.records.base import cut

@@ -17,8 +17,7 @@ from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.llm_judge import prompt
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE
 from evaltrack.judges.reasoning import ReasoningJudge, ReasoningReply, reasoning_prompt
-from evaltrack.metrics.rubric import grade
-from evaltrack.metrics.rubric_tables import ANCHORS
+from evaltrack.metrics.rubric import ANCHORS, grade
 from evaltrack.records import Observed, Question, Response, Usage, Verdict
 from tests.files import data
 from tests.judging import (

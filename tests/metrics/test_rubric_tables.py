@@ -8,8 +8,14 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.metrics.rubric import DIMENSION_WEIGHTS, TABLES, TIERS
-from evaltrack.metrics.rubric_tables import ANCHORS, earned_by_count, misfits, reasoning_rubric
+from evaltrack.metrics.rubric import (
+    ANCHORS,
+    DIMENSION_WEIGHTS,
+    TABLES,
+    TIERS,
+    misfits,
+    reasoning_rubric,
+)
 from evaltrack.records import Observed
 from tests.files import data, put
 from tests.judging import RESPONSES, SHOWCASE, cli
@@ -53,11 +59,6 @@ def test_the_bounds_that_are_shown_are_those_that_are_checked(capsys: pytest.Cap
         for count, below in counts.items():
             assert list(misfits(observed(**{what: int(count), dimension: below})))
             assert not list(misfits(observed(**{what: int(count), dimension: below - 0.1})))
-
-
-def test_a_count_earns_the_grade_of_its_anchor_or_half_of_the_way_to_it() -> None:
-    assert [earned_by_count("h_count", count) for count in range(8)] == [0, 0, 2.5, 5, 5, 7.5, 10, 10]
-    assert [earned_by_count("oscillation", count) for count in range(6)] == [0, 2.5, 5, 5, 10, 10]
 
 
 @pytest.mark.parametrize("output", ["table", "markdown"])
