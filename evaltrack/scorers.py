@@ -18,7 +18,7 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.importing.layouts import question_of
-from evaltrack.judges.builtin_scores import measured_precision, open_builtin
+from evaltrack.judges.open_scores import measured_precision, open_builtin
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response
 from evaltrack.records.run import MAX_K

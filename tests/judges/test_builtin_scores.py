@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.judges.builtin_scores import MAX_SCHEMA, NO_EXPECTED_ANSWER, open_builtin
-from evaltrack.judges.open_scores import open_scorers
+from evaltrack.judges.open_scores import MAX_SCHEMA, NO_EXPECTED_ANSWER, open_builtin, open_scorers
 from evaltrack.metrics.answers import NO_ANSWER, NO_TOOLS
 from evaltrack.metrics.measure import NO_SOURCES
 from evaltrack.metrics.tokens import Prices
@@ -47,7 +46,7 @@ def test_more_than_the_answer() -> None:
     for name in ("citation_precision", "citation_recall", "tool_order", "tool_arguments"):
         scorer = open_builtin(name)
         assert scorer is not None
-        assert (scorer.may_hang, scorer.measures_raw, scorer.declared[0].binary) == (False, True, False)
+        assert (scorer.measures_raw, scorer.declared[0].binary) == (True, False)
         values |= asyncio.run(scorer(question, response)).values
     assert values == {"citation_precision": 1.0, "citation_recall": 1.0, "tool_order": 0.5, "tool_arguments": 0.0}
     assert measured("tool_order", None) == NO_TOOLS

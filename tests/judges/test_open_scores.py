@@ -12,12 +12,12 @@ import pytest
 from mlflow.exceptions import MlflowException
 
 from evaltrack.errors import UsageError
-from evaltrack.judges.builtin_scores import BuiltinScorer
 from evaltrack.judges.open_scores import (
     DECLINED,
     MOST_ANSWER,
     MOST_SOURCE_TEXT,
     NO_CLAIM,
+    BuiltinScorer,
     FaithfulnessScorer,
     ProcessScorer,
     open_scorer,
@@ -108,7 +108,7 @@ HOPELESS = "a" * 50 + "!"
 def test_a_pattern_that_does_not_end_costs_its_own_answer_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("evaltrack.judges.builtin_scores.PATTERN_SECONDS", 0.5)
+    monkeypatch.setattr("evaltrack.judges.open_scores.PATTERN_SECONDS", 0.5)
     monkeypatch.setattr("evaltrack.judges.open_scores.SCHEMA_SECONDS", 0.5)
     pattern, schema = "^(a|aa)+$", tmp_path / "schema.json"
     schema.write_text(json.dumps({"pattern": pattern}))
