@@ -18,10 +18,10 @@ from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from evaltrack.stats.bootstrap import TAIL, bca, distinct, drawn_counts
+from evaltrack.stats.intervals import TAIL, bca, distinct, drawn_counts
 
 if TYPE_CHECKING:
-    from evaltrack.stats.bootstrap import Floats, Integers
+    from evaltrack.stats.intervals import Floats, Integers
 
 How: TypeAlias = Literal["bca", "bca-grouped", "percentile", "all-equal", "one-pair"]
 Sides: TypeAlias = Sequence[tuple["Floats", "Floats"]]
@@ -41,7 +41,7 @@ class Figure:
     """One measure of agreement over `n` pairs; `left_out` more pairs lack a value.
 
     `low` to `high` is the 95 % bootstrap interval. `method` is ``bca`` or ``bca-grouped`` (see
-    `evaltrack.stats.bootstrap.bca`), ``percentile``, or ``all-equal`` or ``one-pair``. The last two are single points,
+    `evaltrack.stats.intervals.bca`), ``percentile``, or ``all-equal`` or ``one-pair``. The last two are single points,
     which are no evidence. `reason` says why there is no value or no interval.
     """
 

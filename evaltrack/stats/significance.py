@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from math import erfc, exp, log, sqrt
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evaltrack.stats.bootstrap import distinct, merge_values
+from evaltrack.stats.intervals import distinct, merge_values
 
 if TYPE_CHECKING:
-    from evaltrack.stats.bootstrap import Floats, Integers, Scores
+    from evaltrack.stats.intervals import Floats, Integers, Scores
 
 K = TypeVar("K")
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import bootstrap as scipy_bootstrap
 from scipy.stats import t as student_t
 
-from evaltrack.stats import bootstrap
+from evaltrack.stats import intervals
 from evaltrack.stats.intervals import Interval, paired_interval, quantile, quantile_interval, share_interval, swap_test
 from tests.conftest import REPO
 
@@ -31,8 +31,8 @@ def interval(pairs: tuple[Any, Any], **options: Any) -> Interval:
 
 def resampled(pairs: tuple[Any, Any], resamples: int = 10_000, seed: int = 0) -> Interval:
     """The BCa interval, whatever the number of pairs."""
-    values, counts, rounding = bootstrap.distinct(*pairs)
-    return Interval(*bootstrap.bca(values, counts, rounding, resamples, seed))
+    values, counts, rounding = intervals.distinct(*pairs)
+    return Interval(*intervals.bca(values, counts, rounding, resamples, seed))
 
 
 def of_scipy(pairs: Pairs) -> tuple[float, float]:
@@ -162,7 +162,7 @@ def test_differences_that_only_rounding_tells_apart_are_one() -> None:
     """0.6 - 0.4 and 0.4 - 0.2 differ in their last bits, and are one difference here, as everywhere on paper."""
     before, after = [0.4, 0.2, 0.8, 0.1], [0.6, 0.4, 1.0, 0.3]
     assert len(set(np.subtract(after, before).tolist())) > 1
-    values, counts, _ = bootstrap.distinct(before, after)
+    values, counts, _ = intervals.distinct(before, after)
     assert (values.tolist(), counts.tolist()) == ([pytest.approx(0.2, abs=1e-15)], [4])
     fifths_before, fifths_after = graded(200, 5)
     differences = fifths_after - fifths_before
@@ -220,7 +220,7 @@ def test_an_interval_of_few_distinct_differences_is_wider_than_students(sign: in
 def test_groups_of_close_differences_tell_as_much_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = times(200, 30.0)
     alone = interval(pairs, resamples=2000)
-    monkeypatch.setattr(bootstrap, "MAX_DISTINCT", 50)
+    monkeypatch.setattr(intervals, "MAX_DISTINCT", 50)
     grouped = interval(pairs, resamples=2000)
     assert (alone.method, grouped.method) == ("bca", "bca-grouped")
     assert (grouped.low, grouped.high) == pytest.approx((alone.low, alone.high), abs=monte_carlo(pairs))
@@ -354,7 +354,7 @@ def test_the_observed_swap_is_counted() -> None:
 
 def test_very_many_distinct_values_around_zero_are_grouped_without_moving_the_interval() -> None:
     values = np.sort(np.random.default_rng(3).normal(0, 1, 20_000))
-    low, high, method = bootstrap.bca(values, np.ones(len(values), int), 0.0, 2000, 1)
+    low, high, method = intervals.bca(values, np.ones(len(values), int), 0.0, 2000, 1)
     assert method == "bca-grouped"
     half = 1.96 * values.std() / np.sqrt(len(values))
     assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=half / 10)
