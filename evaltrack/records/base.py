@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Annotated, Any
 from unicodedata import normalize
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 
 class Record(BaseModel):
@@ -67,7 +67,14 @@ def _finite(value: object) -> object:
 
 Text = Annotated[str, BeforeValidator(storable)]
 ForeignText = Annotated[str, BeforeValidator(storable), BeforeValidator(_replaced)]
-Key = Annotated[str, StringConstraints(min_length=1), BeforeValidator(as_key), BeforeValidator(storable)]
+KEY_SCHEMA: dict[str, Any] = {"type": ["string", "integer"], "minLength": 1}
+Key = Annotated[
+    str,
+    StringConstraints(min_length=1),
+    BeforeValidator(as_key),
+    BeforeValidator(storable),
+    WithJsonSchema(KEY_SCHEMA, mode="validation"),
+]
 ForeignKey = Annotated[Key, BeforeValidator(_replaced)]
 FreeObject = Annotated[Mapping[str, Any], BeforeValidator(_finite)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]

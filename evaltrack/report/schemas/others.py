@@ -13,6 +13,7 @@ from evaltrack.golden.lint import Finding
 from evaltrack.judges.recorded import NOT_IN_FILES
 from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.records import Question, Response, Verdict
+from evaltrack.records.base import KEY_SCHEMA
 from evaltrack.records.run import Run
 from evaltrack.records.verdict import ANSWER_GRADES, Observed
 from evaltrack.report.schemas.form import Form, headed, plain
@@ -138,21 +139,18 @@ FORMS: dict[str, tuple[Any, str]] = {
 
 # Golden lines, recorded responses and recorded verdicts
 
-ID = {"type": ["string", "integer"], "minLength": 1}
-"""Ids are compared as strings: 5 equals "5"."""
-
 CHUNK_FIELDS = ("expected_chunks", "expected_sources")
 
 
 def golden_schema() -> dict[str, Any]:
     """Return the schema of a golden set's line. `domain` defaults to the file's name."""
-    schema = _with_ids(Question.model_json_schema())
+    schema = Question.model_json_schema()
     fields = {name: field for name, field in schema["properties"].items() if name != "grades"}
     grade = schema["properties"]["grades"]["additionalProperties"]
     for name in CHUNK_FIELDS:
         fields[name] = {
             "anyOf": [
-                {"type": "array", "items": ID},
+                {"type": "array", "items": KEY_SCHEMA},
                 {"type": "object", "additionalProperties": grade},
                 {"type": "null"},
             ]
@@ -166,14 +164,14 @@ def golden_schema() -> dict[str, Any]:
 
 def response_schema() -> dict[str, Any]:
     """Return the schema of a line of `recorded:FILE`, a response. Sources and tools have short forms."""
-    schema = _with_ids(Response.model_json_schema())
+    schema = Response.model_json_schema()
     source, usage, tool = (schema["$defs"][name] for name in ("Source", "Usage", "ToolCall"))
-    source["properties"] = {"id": {"anyOf": [ID, {"type": "null"}]}} | source["properties"]
+    source["properties"] = {"id": {"anyOf": [KEY_SCHEMA, {"type": "null"}]}} | source["properties"]
     source["anyOf"] = [{"required": [name]} for name in ("chunk_id", "id", "title", "text")]
     for each in (usage, tool):  # OpenAI's API also has this format
         each["additionalProperties"], each["required"] = True, []
     fields = {name: _or_null(field) for name, field in schema["properties"].items()}
-    fields["sources"] = {"type": ["array", "null"], "items": {"anyOf": [ID, {"$ref": "#/$defs/Source"}]}}
+    fields["sources"] = {"type": ["array", "null"], "items": {"anyOf": [KEY_SCHEMA, {"$ref": "#/$defs/Source"}]}}
     del fields["seconds"]  # only traces have it
     fields["tool_calls"] = {
         "type": ["array", "null"],
@@ -181,7 +179,7 @@ def response_schema() -> dict[str, Any]:
     }
     fields |= {name: {"type": ["array", "null"], "description": "`sources` that are texts."} for name in CONTEXTS}
     fields["error"] = {"description": "Why there was no response; then the question counts as an error."}
-    schema = schema | {"properties": {"id": ID} | fields, "required": ["id"]}
+    schema = schema | {"properties": {"id": KEY_SCHEMA} | fields, "required": ["id"]}
     schema["anyOf"] = [_with_value(name) for name in (*CONTENT, *CONTEXTS, "error")]
     schema["description"] = "One line of recorded responses, `evaltrack run -t recorded:FILE`."
     return headed(plain(schema), "response", "A recorded response")
@@ -189,14 +187,14 @@ def response_schema() -> dict[str, Any]:
 
 def verdict_schema() -> dict[str, Any]:
     """Return the schema of a line of `--judge recorded:FILE`. Observations of reasoning are fields too."""
-    verdict, observed = _with_ids(Verdict.model_json_schema()), _with_ids(Observed.model_json_schema())
+    verdict, observed = Verdict.model_json_schema(), Observed.model_json_schema()
     own = {name: field for name, field in verdict["properties"].items() if name not in (*NOT_IN_FILES, "observed")}
     own["judge"] = {"type": "string", "minLength": 1}
     reasoning = list(observed["required"])
     schema = {
         "type": "object",
         "description": "One line of recorded verdicts, `evaltrack run --judge recorded:FILE`.",
-        "properties": {"id": ID} | own | observed["properties"],
+        "properties": {"id": KEY_SCHEMA} | own | observed["properties"],
         "required": ["id"],
         "anyOf": [{"required": [name]} for name in (*ANSWER_GRADES, "declined", *reasoning[:1])],
         "dependentRequired": {name: [each for each in reasoning if each != name] for name in reasoning},
@@ -204,15 +202,6 @@ def verdict_schema() -> dict[str, Any]:
         "$defs": observed["$defs"],
     }
     return headed(plain(schema), "verdict", "A recorded verdict")
-
-
-def _with_ids(schema: Any) -> Any:
-    """Return the schema with ids, which are non-empty texts or numbers."""
-    if isinstance(schema, dict):
-        if schema.get("type") == "string" and schema.get("minLength") == 1 and "pattern" not in schema:
-            return {**schema, **ID}
-        return {name: _with_ids(each) for name, each in schema.items()}
-    return [_with_ids(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _with_value(name: str) -> dict[str, Any]:
