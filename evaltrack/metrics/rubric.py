@@ -18,7 +18,6 @@ from importlib.resources import files
 from typing import Any, Literal, TypeAlias, get_args
 
 from evaltrack.errors import UsageError
-from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.records import Dimensions, Observed, Reasoned
 from evaltrack.records.base import count
 from evaltrack.records.finding_words import unknown_field
@@ -260,6 +259,8 @@ def reasoning_rubric(weights: str = "") -> dict[str, Any]:
     Raises:
         UsageError: the weights are wrong.
     """
+    from evaltrack.metrics.criteria import RUBRIC_AIMS  # the metrics with aims are made of these tables
+
     return {
         "dimensions": [_dimension(name, weight) for name, weight in asdict(RubricWeights.parse(weights)).items()],
         "hard_fails": TABLES["hard_fails"],
