@@ -26,8 +26,7 @@ from evaltrack.report.comparison_files import comparison_junit, json_text
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
 from evaltrack.report.html.comparison_page import comparison_html, comparison_screen
 from evaltrack.report.html.run_page import Around, run_html, run_screen
-from evaltrack.report.run_json import evaluation_json, run_json
-from evaltrack.report.run_text import print_run, reasoning_page, run_note, verdict_lines
+from evaltrack.report.run_text import evaluation_json, print_run, reasoning_page, run_json, run_note, verdict_lines
 from evaltrack.tracking.rows import columns_of
 
 from .compared import measured

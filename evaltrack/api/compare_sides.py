@@ -20,7 +20,7 @@ from evaltrack.metrics.measure import NO_OVERALL, passes
 from evaltrack.records.row import Tally
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import PRINTS, StoredRow
-from evaltrack.report.run_json import RUN_SCHEMA
+from evaltrack.report.run_text import RUN_SCHEMA
 from evaltrack.report.schemas.run import RunForm
 from evaltrack.tracking.find_runs import fetch_rows
 from evaltrack.tracking.rows import (

@@ -23,7 +23,7 @@ from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.run_page import Around, run_html, run_screen
-from evaltrack.report.run_json import read_summary
+from evaltrack.report.run_text import read_summary
 from evaltrack.report.schemas.form import Mean
 from evaltrack.report.schemas.run import SummaryForm
 from evaltrack.report.sets import SetPage, page_names, sets_html

@@ -14,8 +14,17 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.base import count, verb
 from evaltrack.records.run import NOT_STATED, RECORDED_MODEL
 from evaltrack.report.html.run_page import LISTED, Around, run_html
-from evaltrack.report.run_json import OUTCOME_COLUMNS, RESULT_COLUMNS, evaluation_json, outcomes_json, run_summary
-from evaltrack.report.run_text import reasoning_page, run_note, verdict_lines, with_own_note
+from evaltrack.report.run_text import (
+    OUTCOME_COLUMNS,
+    RESULT_COLUMNS,
+    evaluation_json,
+    outcomes_json,
+    reasoning_page,
+    run_note,
+    run_summary,
+    verdict_lines,
+    with_own_note,
+)
 from evaltrack.system.files import write_result_file
 from evaltrack.system.processes import release_free_memory
 from evaltrack.tracking.runs import OpenRun

@@ -130,8 +130,7 @@ def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int
 
 def print_result(result: RunResult, output: str) -> None:
     """Print a run on stdout, as a table or as JSON."""
-    from evaltrack.report.run_json import run_json
-    from evaltrack.report.run_text import print_run
+    from evaltrack.report.run_text import print_run, run_json
     from evaltrack.report.templates import say
 
     print_result_as(output, partial(print_run, result), partial(run_json, result))

@@ -22,7 +22,7 @@ from evaltrack.report.escaping import clip, json_document
 from evaltrack.report.html.page import document, render
 from evaltrack.report.html.run_page import run_kind
 from evaltrack.report.leaderboard import board_fields
-from evaltrack.report.run_json import run_json
+from evaltrack.report.run_text import run_json
 from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
 from evaltrack.report.templates import markdown, print_template, say
 from evaltrack.report.words import COMPARED, HEADLINE_METRICS, metric_change, metric_number, metric_title

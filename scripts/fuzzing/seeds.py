@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.stored_row import stored_row
-from evaltrack.report.run_json import RUN_SCHEMA
+from evaltrack.report.run_text import RUN_SCHEMA
 from evaltrack.tracking.rows import TableWriter, columns_of
 from scripts.fuzzing.reader import REPO
 

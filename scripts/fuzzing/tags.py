@@ -16,7 +16,7 @@ from evaltrack.errors import EvaltrackError
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
 from evaltrack.records.run import Run as EvaltrackRun
-from evaltrack.report.run_json import run_summary
+from evaltrack.report.run_text import run_summary
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
 from evaltrack.tracking.find_runs import find_evaluation, newest_evaluation
 from evaltrack.tracking.notes import Accepted, accepted_questions

@@ -13,7 +13,7 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.run import Run
 from evaltrack.report.html.question_parts import ScoreScope, numbers
-from evaltrack.report.run_json import RUN_SCHEMA
+from evaltrack.report.run_text import RUN_SCHEMA
 from evaltrack.tracking.rows import TableWriter
 from tests.compared import flatten
 from tests.files import data

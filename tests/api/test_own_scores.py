@@ -24,7 +24,7 @@ from evaltrack import (
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison_words import note_words, reasons
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.run_json import run_json
+from evaltrack.report.run_text import run_json
 from tests.files import data, put
 from tests.judging import scored_reply, serving, store_in
 from tests.openai_behaviours import Behaviour, Reply

@@ -18,7 +18,7 @@ from evaltrack.compare.reruns import Rerun
 from evaltrack.errors import InconclusiveError
 from evaltrack.records import Question, Response, Source
 from evaltrack.report.comparison_text import comparison_text
-from evaltrack.report.run_json import run_json
+from evaltrack.report.run_text import run_json
 from evaltrack.report.templates import say
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect

@@ -23,7 +23,7 @@ import pytest
 from evaltrack import Response, RunResult, Source, compare_runs, run_eval
 from evaltrack.api.compare_sides import side_of_run
 from evaltrack.report.comparison_files import json_text
-from evaltrack.report.run_json import run_json
+from evaltrack.report.run_text import run_json
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.files import data, put

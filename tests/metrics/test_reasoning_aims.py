@@ -11,8 +11,7 @@ from evaltrack import compare_runs, report_html, run_eval
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.criteria import measured_aims
 from evaltrack.report.comparison_words import note_words
-from evaltrack.report.run_json import run_json
-from evaltrack.report.run_text import print_run, run_note
+from evaltrack.report.run_text import print_run, run_json, run_note
 from tests.judging import SHOWCASE, recordings
 
 

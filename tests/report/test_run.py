@@ -23,15 +23,19 @@ from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report import run_text
 from evaltrack.report.comparison_files import SHOWN
 from evaltrack.report.html.run_page import run_screen
-from evaltrack.report.run_json import (
+from evaltrack.report.run_text import (
     AT_ONCE,
+    NOTE_LIMIT,
     OUTCOME_COLUMNS,
     RESULT_COLUMNS,
     evaluation_json,
     outcomes_json,
+    print_run,
+    reasoning_page,
     run_json,
+    run_note,
+    verdict_lines,
 )
-from evaltrack.report.run_text import NOTE_LIMIT, print_run, reasoning_page, run_note, verdict_lines
 from evaltrack.report.templates import say
 from evaltrack.report.words import METRIC_TITLES, metric_title, number
 from evaltrack.tracking.rows import TableWriter, read_table, stored_rows

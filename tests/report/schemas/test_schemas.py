@@ -13,7 +13,7 @@ from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import RecordedJudge
 from evaltrack.report.comparison_files import json_text
-from evaltrack.report.run_json import run_json
+from evaltrack.report.run_text import run_json
 from evaltrack.report.schemas import made_schemas
 from evaltrack.targets.recorded import open_recorded
 from tests.conftest import REPO, few_questions
