@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -82,7 +82,7 @@ class CandidateRerunner:
     resources: ExitStack
     say: Say
     ledger: Ledger = field(default_factory=Ledger)
-    _times: Counter[str] = field(default_factory=Counter)
+    _rounds: int = 0
     _rows: tuple[dict[str, StoredRow], dict[str, StoredRow]] = field(default_factory=lambda: ({}, {}))
     _opened: tuple[Plan, asyncio.Runner] | None = None
 
@@ -103,7 +103,7 @@ class CandidateRerunner:
         Raises:
             UsageError: target, judge or golden set cannot be opened, or differs from the run's.
         """
-        if not self._times:
+        if not self._rounds:
             self.say(
                 f"rerunning {count(len(ids), 'question')}, to tell broken from flaky ones; {self.limit:,} calls at most"
             )
@@ -116,14 +116,11 @@ class CandidateRerunner:
             self.ledger.add(row)
             answers[row.question.id] = self._answer(row)
 
-        by_times: defaultdict[int, set[str]] = defaultdict(set)
-        for key in ids:
-            by_times[self._times[key]].add(key)
-        self._times.update(ids)
-        for times, those in by_times.items():
-            questions = [q for q in plan.golden if q.id in those and self._rows[1][q.id].digest == q.digest]
-            trial = plan.settings.trials + 1 + REPLAYS + times  # skips replays, whose verdicts are cached
-            plan.ask(take, questions=questions, trials=[trial], runner=runner)
+        wanted = set(ids)
+        questions = [q for q in plan.golden if q.id in wanted and self._rows[1][q.id].digest == q.digest]
+        trial = plan.settings.trials + 1 + REPLAYS + self._rounds  # skips replays, whose verdicts are cached
+        self._rounds += 1
+        plan.ask(take, questions=questions, trials=[trial], runner=runner)
         return answers
 
     @property

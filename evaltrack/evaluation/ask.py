@@ -122,30 +122,21 @@ class Evaluator:
         self, question: Question, response: Response, shown: Response, trial: int, *, is_long: bool
     ) -> dict[str, Any]:
         """Return the fields from judges and scores; judges see `shown` (redacted), scores measure `response`."""
-        verdicts, failure, own_values = await self._opinions(question, response, shown, trial)
+        judges = self.judges if response.answer is not None else ()  # a response without an answer has nothing to judge
+        calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
+        calls = [self._judge(judge.on_trial(trial), question, shown) for judge in judges]
+        for scorer in self.scorers:
+            calls.append(self._scored(scorer.on_trial(trial), question, response if scorer.measures_raw else shown))
+        outcomes = await _together(calls) if calls else []
+        verdicts = tuple(each for each in outcomes if isinstance(each, Verdict))
+        failure = _first_of([each for each in outcomes if isinstance(each, Failure)])
+        own_values = [each for each in outcomes if isinstance(each, OwnValues)]
         texts = [*(turn.content for turn in question.history if self.target.takes_history), question.question]
         tokens = await _aside(is_long, _tokens, texts, response, self.rules.k, self.count)
         counted = () if failure else verdicts
         measured = measure(question, response, self.rules, counted, tokens, judge_failed=failure is not None)
         added = {"verdicts": verdicts, "failure": failure, "tokens": tokens, **vars(measured)}
         return added | _own(own_values, measured) if own_values else added
-
-    async def _opinions(
-        self, question: Question, response: Response, shown: Response, trial: int
-    ) -> tuple[tuple[Verdict, ...], Failure | None, list[OwnValues]]:
-        """Return the verdicts, the failure of judges without a verdict, and the values of the user's own scores."""
-        if not self.judges and not self.scorers:
-            return (), None, []
-        judges = self.judges if response.answer is not None else ()  # a response without an answer has nothing to judge
-        own = [judge.on_trial(trial) for judge in judges]
-        calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
-        calls = [self._judge(judge, question, shown) for judge in own]
-        on_trial = [each.on_trial(trial) for each in self.scorers]
-        calls += [self._scored(each, question, response if each.measures_raw else shown) for each in on_trial]
-        judged = await _together(calls)
-        verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
-        failure = _first_of([each for each in judged if isinstance(each, Failure)])
-        return verdicts, failure, [each for each in judged if isinstance(each, OwnValues)]
 
     async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
         outcome = await self._of_judge(lambda: judge(question, response))
@@ -177,10 +168,8 @@ class Evaluator:
         Only errors of evaltrack itself, cancellation, and a call that must be repeated are raised.
         """
         outcome: Outcome | BaseException
-        deadline = None if seconds is None else asyncio.timeout(seconds)
+        deadline = asyncio.timeout(seconds)
         try:
-            if deadline is None:
-                return await ask()
             async with deadline:
                 outcome = await ask()
         except (EvaltrackError, InterruptedCallError):
@@ -190,7 +179,7 @@ class Evaluator:
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise  # evaltrack is being stopped; otherwise it is the target's own
             outcome = error
-        if deadline is not None and deadline.expired():  # also if the target swallowed it: late is late
+        if deadline.expired():  # also if the target swallowed it: late is late
             kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
             return self._failure(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", usage_of(outcome))
         if not isinstance(outcome, BaseException):
