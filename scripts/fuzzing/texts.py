@@ -13,8 +13,7 @@ from typing import Any
 from evaltrack.api.compare_sides import side_of_file
 from evaltrack.cli import main
 from evaltrack.compare.engine import compare
-from evaltrack.golden.corpus import parse_chunker, read_corpus
-from evaltrack.golden.corpus.folder import READERS
+from evaltrack.golden.corpus import READERS, parse_chunker, read_corpus
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Question, Response

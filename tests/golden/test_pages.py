@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.corpus import Chunk, parse_chunker
-from evaltrack.golden.corpus.chunkers import Page, PageError, Section
+from evaltrack.golden.corpus import Chunk, Page, PageError, Section, parse_chunker
 from evaltrack.golden.corpus.html_page import read_html
 from evaltrack.golden.corpus.rst_page import read_rst
 from tests.files import data

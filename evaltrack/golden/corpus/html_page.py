@@ -8,11 +8,11 @@ scripts, styles and the links of headings to themselves are left out. The first 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from evaltrack.golden.corpus.chunkers import Page, PageError, Section
+from evaltrack.golden.corpus import Page, PageError, Section
 
 MAX_NESTING = 1_000
 """Maximum depth of nested elements; the parser's time grows with the square of the depth."""
@@ -35,7 +35,10 @@ _BLOCKS = (
     "hr html li main menu ol p section summary table tbody td tfoot th thead tr ul"
 )
 BLOCKS = frozenset(_BLOCKS.split())
-HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
+
+BREAK, ITEM, WHOLE = "\0", "\1", "\2"
+"""Signs in a text: the border of a block, the beginning of a list item, and of a block that is laid out already."""
 
 
 def read_html(text: str, name: str) -> Page:
@@ -51,11 +54,25 @@ def read_html(text: str, name: str) -> Page:
         return Page(name, ())
     for node in document.css(DROPPED):
         node.decompose()
-    title, articles = document.css_first("title"), document.css("article")
+    articles = document.css("article")
     content = document.css_first("main") or document.css_first("[role=main]")
-    writer = _Writer()
-    sections = tuple(writer.sections(content or (articles[0] if len(articles) == 1 else document.body)))
-    return Page(writer.title or (_words(title) if title else "") or name, sections)
+    content = content or (articles[0] if len(articles) == 1 else document.body)
+    title, heading, anchor = "", "", ""
+    sections, pieces = list[Section](), list[str]()
+    for piece in _pieces(content):
+        if isinstance(piece, str):
+            pieces.append(piece)
+        elif piece.tag == "h1" and not title:
+            title = _words(piece)
+            pieces.append(BREAK)
+        elif piece.tag in ("h1", "h2"):
+            sections.append(Section(heading, _laid_out(pieces), anchor))
+            heading, anchor, pieces = _words(piece), _anchor(piece), []
+        else:
+            pieces.append(BREAK + WHOLE + _whole(piece) + BREAK)
+    sections.append(Section(heading, _laid_out(pieces), anchor))
+    named = document.css_first("title")
+    return Page(title or (_words(named) if named else "") or name, tuple(sections))
 
 
 def _nesting(text: str) -> int:
@@ -68,85 +85,52 @@ def _nesting(text: str) -> int:
     return deepest
 
 
-class _Writer:
-    """Writes the text below a node, section by section."""
-
-    def __init__(self) -> None:
-        self.title = ""
-        self._heading, self._anchor = "", ""
-        self._blocks: list[str] = []
-        self._line: list[str] = []
-        self._sign = ""
-
-    def sections(self, root: LexborNode) -> Iterator[Section]:
-        """Yield the sections in their order, the lead first."""
-        stack: list[LexborNode | None] = [root]
-        while stack:
-            node = stack.pop()
-            if node is None:
-                self._end_block()
-            elif HEADINGS.get(node.tag or "", 3) <= 2:
-                yield from self._start_section(node)
-            elif not self._wrote_whole(node):
-                if node.tag in BLOCKS:
-                    self._end_block()
-                    self._sign = "- " if node.tag == "li" else self._sign
-                    stack.append(None)
-                stack.extend(reversed(list(node.iter(include_text=True))))
-        yield self._section()
-
-    def _start_section(self, node: LexborNode) -> Iterator[Section]:
-        if not self.title and node.tag == "h1":
-            self.title = _words(node)
-            self._end_block()
-            return
-        yield self._section()
-        self._heading, self._anchor, self._blocks = _words(node), _anchor(node), []
-
-    def _section(self) -> Section:
-        self._end_block()
-        return Section(self._heading, _joined(self._blocks), self._anchor)
-
-    def _wrote_whole(self, node: LexborNode) -> bool:
-        """Write a node with everything in it; return False if its children must be written one by one."""
-        tag = node.tag or ""
-        if node.is_text_node:
-            self._line.append(re.sub(r"\s+", " ", _text(node)))
-        elif node.is_comment_node:
-            pass
-        elif tag == "br":
-            self._line.append("\n")
-        elif tag == "img":
-            self._line.append(f" {node.attributes.get('alt') or ''} ")
-        elif tag in HEADINGS:
-            self._add_block(f"{'#' * HEADINGS[tag]} {_words(node)}")
-        elif tag == "pre":
-            self._add_block(_fenced(node.text()))
-        elif tag == "table" and not _is_layout(node):
-            self._add_block("\n".join(_rows(node)))
+def _pieces(root: LexborNode) -> Iterator[str | LexborNode]:
+    """Yield the text below a node with `BREAK` and `ITEM`, and headings, code and tables as nodes."""
+    stack: list[str | LexborNode] = [*reversed(list(root.iter(include_text=True)))]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            yield node
+        elif node.is_text_node:
+            yield re.sub(r"\s+", " ", _text(node))
+        elif node.tag == "br":
+            yield "\n"
+        elif node.tag == "img":
+            yield f" {node.attributes.get('alt') or ''} "
+        elif node.tag in HEADINGS or node.tag == "pre" or (node.tag == "table" and not _is_layout(node)):
+            yield node
         else:
-            return False
-        return True
-
-    def _end_block(self) -> None:
-        lines = (" ".join(line.split()) for line in "".join(self._line).split("\n"))
-        if text := "\n".join(line for line in lines if line):
-            self._blocks.append(self._sign + text)
-            self._sign = ""
-        self._line = []
-
-    def _add_block(self, text: str) -> None:
-        self._end_block()
-        self._blocks.append(text)
+            border = BREAK if node.tag in BLOCKS else ""
+            begin = border + ITEM if node.tag == "li" else border
+            stack += [border, *reversed(list(node.iter(include_text=True))), begin]
 
 
-def _joined(blocks: list[str]) -> str:
-    """Join blocks with an empty line between them, and list items without one."""
-    text = ""
-    for before, block in zip(["", *blocks], blocks, strict=False):
-        joint = "\n" if before.startswith("- ") and block.startswith("- ") else "\n\n"
-        text += (joint if text else "") + block
+def _laid_out(pieces: Iterable[str]) -> str:
+    """Return the text of pieces: an empty line between blocks, and none between list items."""
+    text, before, is_item = "", "", False
+    for part in "".join(pieces).split(BREAK):
+        is_item |= ITEM in part
+        lines = (" ".join(line.split()) for line in part.replace(ITEM, "").split("\n"))
+        block = part.removeprefix(WHOLE) if part.startswith(WHOLE) else "\n".join(filter(None, lines))
+        if is_item and block and not part.startswith(WHOLE):
+            block, is_item = f"- {block}", False
+        if block:
+            joint = "\n" if before.startswith("- ") and block.startswith("- ") else "\n\n"
+            text += (joint if text else "") + block
+            before = block
     return text
+
+
+def _whole(node: LexborNode) -> str:
+    """Return a heading, a table or code as Markdown."""
+    if node.tag in HEADINGS:
+        return f"{'#' * int(node.tag[1])} {_words(node)}"
+    if node.tag == "table":
+        return "\n".join(_rows(node))
+    code = node.text()
+    fence = "`" * max((len(each) + 1 for each in re.findall("`{3,}", code)), default=3)
+    return f"{fence}\n{code.strip(chr(10)).rstrip()}\n{fence}"
 
 
 def _text(node: LexborNode) -> str:
@@ -157,15 +141,8 @@ def _text(node: LexborNode) -> str:
 
 def _words(node: LexborNode) -> str:
     """Return the text of a heading or a cell in one line."""
-    parts = []
-    for each in node.traverse(include_text=True):
-        if each.is_text_node:
-            parts.append(_text(each))
-        elif each.tag in BLOCKS or each.tag == "br":
-            parts.append(" ")
-        elif each.tag == "img":
-            parts.append(f" {each.attributes.get('alt') or ''} ")
-    return " ".join("".join(parts).split())
+    pieces = (each if isinstance(each, str) else f" {_words(each)} " for each in _pieces(node))
+    return " ".join("".join(pieces).replace(BREAK, " ").replace(ITEM, " ").split())
 
 
 def _anchor(heading: LexborNode) -> str:
@@ -190,9 +167,3 @@ def _rows(table: LexborNode) -> Iterator[str]:
             yield _words(row)
         elif cells := [_words(cell) for cell in row.css("td, th")]:
             yield f"| {' | '.join(cells)} |"
-
-
-def _fenced(code: str) -> str:
-    longest = max((len(each) for each in re.findall("`{3,}", code)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}\n{code.strip(chr(10)).rstrip()}\n{fence}"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from evaltrack.golden.corpus.chunkers import Page, Section
+from evaltrack.golden.corpus import Page, Section
 
 MAX_FRONT = 16 * 2**10
 """Characters of a front matter that are searched for its title."""

@@ -17,7 +17,7 @@ from docutils.parsers.rst import Parser
 from docutils.parsers.rst.states import Inliner
 from docutils.utils import new_document
 
-from evaltrack.golden.corpus.chunkers import Page, PageError, Section
+from evaltrack.golden.corpus import Page, PageError, Section
 
 SAFE_SETTINGS = {
     "file_insertion_enabled": False,
