@@ -13,13 +13,14 @@ from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import read_settings, settings_of
 from evaltrack.golden import lint
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
-from evaltrack.golden.file import digest_of, is_empty_file, only_writer, read_objects, write_objects
+from evaltrack.golden.file import is_empty_file, only_writer, read_objects, write_objects
 from evaltrack.golden.quotes import QuoteChooser
 from evaltrack.golden.reader import GoldenSet, NumberedQuestion, checked_question, open_golden
 from evaltrack.golden.words import text_key
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question
 from evaltrack.records.config import did_you_mean
+from evaltrack.system.files import content_digest
 
 if TYPE_CHECKING:
     from evaltrack.targets.bm25 import Bm25Target
@@ -180,7 +181,7 @@ def add_question(
     if path.suffix not in (".jsonl", ".json"):
         raise UsageError(f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)")
     with only_writer(path):  # two processes that add at once would take the same id
-        digest, is_empty = digest_of(path), is_empty_file(path)
+        digest, is_empty = content_digest(path), is_empty_file(path)
         texts = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
         line = {"id": _next_id(texts)} | {name: value for name, value in fields.items() if value is not None}
         question = checked_question({"domain": path.stem} | line)
@@ -244,7 +245,7 @@ def anchor_golden(
         GoldenError: lines are bad, or the file cannot be written or was changed in the meantime.
         UsageError: the corpus cannot be read.
     """
-    digest = digest_of(Path(path))
+    digest = content_digest(Path(path))
     checked = open_golden(path, drafts=True)
     objects = read_objects(checked.path)
     entries = [

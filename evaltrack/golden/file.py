@@ -5,7 +5,6 @@ Entries are the lines of `.jsonl`, and the elements of the array in `.json`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import stat
@@ -145,11 +144,6 @@ def only_writer(path: Path) -> AbstractContextManager[None]:
     return locked_folder(path.resolve().parent)
 
 
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file's content; empty if it cannot be read."""
-    return content_digest(path, 64)
-
-
 def is_empty_file(path: Path) -> bool:
     """Return True if a golden file does not exist or holds no questions."""
     return not path.exists() or path.read_bytes().strip() in (b"", b"[]")
@@ -168,16 +162,13 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
     return objects
 
 
-def write_objects(path: Path, objects: Iterable[Mapping[str, Any]], digest: str) -> str:
+def write_objects(path: Path, objects: Iterable[Mapping[str, Any]], digest: str) -> None:
     """Replace a golden file by these objects, one per line. A symbolic link and the file mode are kept.
 
     Args:
         path: A `.jsonl` or `.json` golden set; created if it does not exist.
         objects: Its questions.
-        digest: The `digest_of` the file before it was read.
-
-    Returns:
-        The digest of the new content.
+        digest: The `content_digest` of the file before it was read.
 
     Raises:
         ChangedMeanwhileError: the file now has another digest.
@@ -187,10 +178,9 @@ def write_objects(path: Path, objects: Iterable[Mapping[str, Any]], digest: str)
     lines = [json.dumps(each, ensure_ascii=False) for each in objects]
     text = "[\n  " + ",\n  ".join(lines) + "\n]\n" if path.suffix == ".json" else "".join(f"{line}\n" for line in lines)
     check_result_file(path)
-    if digest_of(path) != digest:
+    if content_digest(path) != digest:
         raise _changed(path)
     write_result_file(path, [text], "the old file was kept")
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _changed(path: Path) -> ChangedMeanwhileError:

@@ -16,10 +16,11 @@ from typing import Any
 from zlib import crc32
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.file import ChangedMeanwhileError, digest_of, only_writer, read_objects, write_objects
+from evaltrack.golden.file import ChangedMeanwhileError, only_writer, read_objects, write_objects
 from evaltrack.golden.reader import NumberedQuestion, checked_question, open_golden
 from evaltrack.records import Passage, Question
 from evaltrack.records.question import SourceText, title_key, words_of
+from evaltrack.system.files import content_digest
 
 
 @dataclass(frozen=True)
@@ -314,7 +315,7 @@ class ReviewSession:
         self._read()
 
     def _read(self) -> None:
-        digest = digest_of(self.path)
+        digest = content_digest(self.path)
         self.checked = checked = open_golden(self.path, drafts=True)
         self.questions: dict[str, NumberedQuestion] = {each.question.id: each for each in checked.numbered()}
         questions = [each.question for each in self.questions.values()]
@@ -350,7 +351,7 @@ class ReviewSession:
             GoldenError: it is no longer a valid golden set.
         """
         with self._lock:
-            if digest_of(self.path) == self._digest:
+            if content_digest(self.path) == self._digest:
                 return False
             self._read()
             return True
@@ -389,14 +390,10 @@ class ReviewSession:
 
     def _write(self, key: str, change: Change) -> Fields:
         """Write a change. Return the previous values of its fields."""
-        numbered = self.questions[key]
-        raw = self._objects[numbered.number]
+        numbered, objects = self.questions[key], list(self._objects)
+        raw = objects[numbered.number]
         if changes := changed_fields(raw, numbered.question, change):
-            objects = list(self._objects)
             objects[numbered.number] = after(raw, changes)
-            self._digest = write_objects(self.path, objects, self._digest)
-            self._objects = objects
-            made = checked_question(objects[numbered.number] | {"id": key, "domain": numbered.question.domain})
-            if isinstance(made, Question):
-                self.questions[key] = numbered._replace(question=made)
+            write_objects(self.path, objects, self._digest)
+            self._read()
         return {name: raw.get(name) for name in changes}
