@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
-from math import isfinite
 from typing import Literal
 
 MINUS = "\N{MINUS SIGN}"
@@ -131,39 +130,16 @@ class Score:
         """True if each domain and difficulty has a mean of it."""
         return self.headline > 0 or self.own
 
-    def decimals(self, was: float, now: float) -> int:
-        """Return how many more decimals make two values and their difference agree; 0 for large values."""
-        small = self.form != "score" or max(abs(was), abs(now)) < 100
-        return next((more for more in MORE if self._agree(was, now, more)), MORE[-1]) if small else 0
+    def course(self, was: float, now: float) -> tuple[str, str, str]:
+        """Format two values and their difference, which is that of the two numbers as written."""
+        old, new = self._written(was), self._written(now)
+        change = self.change(new - old) if old != new else "≈ 0" if abs(now - was) > ROUNDING else "0"
+        return self.shown(was), self.shown(now), change
 
-    def course(self, was: float, now: float, least: int = 0) -> tuple[str, str, str]:
-        """Format two values and their difference, with as many decimals as the three need to agree.
-
-        `least` is the least number of additional decimals.
-
-        With one decimal the values would be ``79.0``, ``78.1`` and ``−1.0``, so it returns ``79.05 %``, ``78.10 %`` and
-        ``−0.95 points``. Some values never agree (0.80555…, 0.68333…). The difference is then that of the values as
-        written with the most decimals.
-        """
-        more = next((more for more in MORE[least:] if self._agree(was, now, more)), MORE[-1])
-        agree = self._agree(was, now, more)
-        difference = now - was if agree else self.written(now, more) - self.written(was, more)
-        return self.shown(was, more), self.shown(now, more), self.change(difference, more)
-
-    def _agree(self, was: float, now: float, more: int) -> bool:
-        """Return True if the formatted values differ by the formatted difference."""
-        if not all(map(isfinite, (was, now))):
-            return True
-        old, new, change = (self._written(value, more) for value in (was, now, now - was))
-        return new - old == change
-
-    def _written(self, value: float, more: int) -> Decimal:
-        digits = Decimal(self._digits(abs(value), more).replace(",", ""))
-        return -digits if value < 0 else digits
-
-    def written(self, value: float, more: int = 0) -> float:
+    def _written(self, value: float) -> float:
         """Return the number that the text of `shown` denotes."""
-        return float(self._written(value, more)) / (100 if self.form == "percent" else 1)
+        digits = float(self._digits(abs(value), 0).replace(",", "")) / (100 if self.form == "percent" else 1)
+        return -digits if value < 0 else digits
 
     def shown(self, value: float, more: int = 0) -> str:
         """Format a value or a mean: ``0.713``, ``71.3 %``, ``83.0`` (points of 100), ``1,251`` (tokens).
@@ -191,9 +167,6 @@ class Score:
         decimals = {"score": 3 if size < 100 else 0, "percent": 1, "points": 1, "count": 0}[self.form] + more
         return f"{100 * size if self.form == 'percent' else size:,.{decimals}f}"
 
-
-MORE = (0, 1)
-"""Numbers of additional decimals to try if two values and their difference do not agree."""
 
 ROUNDING = 1e-12
 """A smaller difference of means is a rounding error."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any, Literal, NamedTuple
@@ -15,7 +15,7 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Ru
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.differences import in_order
 from evaltrack.metrics.catalogue import metric_form
-from evaltrack.metrics.metric import MINUS
+from evaltrack.metrics.metric import EXACT, MINUS
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.templates import say, sentences
@@ -129,7 +129,7 @@ NO_CHANGE = "no change"
 
 @dataclass(frozen=True)
 class MetricLine:
-    """One metric as texts. The numbers of one table have as many decimals as its metrics need.
+    """One metric as texts.
 
     `change` is the difference, or the reason that none is shown. `on` names the questions of the means if these are
     not all. `way` says if the metric got better or worse.
@@ -149,15 +149,11 @@ def metric_lines(comparison: Comparison, metrics: Iterable[MetricDelta] | None =
     """Return a line for each of the metrics, or for all metrics of the comparison. The main metrics are first."""
     shown = comparison.metrics if metrics is None else metrics
     shown = sorted(shown, key=lambda metric: metric_form(metric.name).headline or len(METRIC_TITLES))
-    more: dict[str, int] = defaultdict(int)
-    for metric in shown:
-        form = metric_form(metric.name)
-        more[form.form] = max(more[form.form], form.decimals(metric.baseline, metric.candidate))
-    return [_metric_line(comparison, metric, more[metric_form(metric.name).form]) for metric in shown]
+    return [_metric_line(comparison, metric) for metric in shown]
 
 
-def _metric_line(comparison: Comparison, metric: MetricDelta, more: int) -> MetricLine:
-    was, now, change = metric_course(metric.name, metric.baseline, metric.candidate, more)
+def _metric_line(comparison: Comparison, metric: MetricDelta) -> MetricLine:
+    was, now, change = metric_course(metric.name, metric.baseline, metric.candidate)
     if change == "0" or (was == now and not metric.shows_change):
         change = NO_CHANGE
     elif not metric.shows_change:
@@ -184,41 +180,16 @@ def interval_words(metric: MetricDelta) -> str:
     return f"{low.removesuffix(unit)} to {high}"
 
 
-MOST_DECIMALS = 6
-ALIKE = 1e-9
-"""A smaller difference is a rounding error of means."""
-
-
-def _telling_decimals(limit: float, beyond: bool, written: Callable[[int], Sequence[float]]) -> int:
-    """Return the least decimals with which all `written` numbers are on the right side of the limit."""
-    right = (all((each > limit + ALIKE) == beyond for each in written(more)) for more in range(MOST_DECIMALS))
-    return next((more for more, is_right in enumerate(right) if is_right), MOST_DECIMALS)
+def near_limit(metric: MetricDelta) -> bool:
+    """Return True if the change and its limit differ, but can look equal with the usual decimals."""
+    rule = metric.threshold
+    change = metric.drop if rule and rule.relative else metric.delta
+    return rule is not None and EXACT < abs(abs(change or 0.0) - rule.amount) < 0.0005
 
 
 def drop_share(metric: MetricDelta) -> str:
-    """Return the change in per cent of the baseline's value, which is not 0: ``16.7``, or ``10.04`` for a limit of 10.
-
-    It has one decimal, or as many as needed to show on which side of the limit it is.
-    """
-    percent, rule, decimals = 100 * abs(metric.drop or 0.0), metric.threshold, 1
-    if rule is not None and rule.relative and (metric.drop or 0.0) >= 0:
-        limit = 100 * rule.amount
-        decimals = _telling_decimals(limit, percent > limit + ALIKE, lambda more: [round(percent, max(1, more))])
-    return f"{percent:.{max(1, decimals)}f}"
-
-
-def exact_decimals(metric: MetricDelta) -> int:
-    """Return the number of extra decimals that show on which side of an absolute limit the drop is."""
-    rule, score = metric.threshold, metric_form(metric.name)
-    worse = -metric.delta if metric.higher_is_better else metric.delta
-    if rule is None or rule.relative or worse <= 0:
-        return 0
-
-    def written(more: int) -> list[float]:
-        was, now, size = (score.written(value, more) for value in (metric.baseline, metric.candidate, worse))
-        return [abs(now - was), size]
-
-    return _telling_decimals(rule.amount, worse > rule.amount + ALIKE, written)
+    """Return the change in per cent of the baseline's value: ``16.7``, or ``10.04`` if the limit is 10."""
+    return f"{100 * abs(metric.drop or 0.0):.{2 if near_limit(metric) else 1}f}"
 
 
 # Questions

@@ -119,9 +119,9 @@ def metric_change(name: str, value: float) -> str:
     return metric_form(name).change(value)
 
 
-def metric_course(name: str, was: float, now: float, least: int = 0) -> tuple[str, str, str]:
+def metric_course(name: str, was: float, now: float) -> tuple[str, str, str]:
     """Return two values of a metric and their difference with consistent rounding, in the format of `Score.course`."""
-    return metric_form(name).course(was, now, least)
+    return metric_form(name).course(was, now)
 
 
 def score_title(name: str, k: int | None) -> str:

@@ -155,13 +155,13 @@ def test_a_value_is_written_in_the_form_of_its_metric(name: str, value: float, t
     assert metric_number(name, value) == text
 
 
-def test_values_without_their_difference_have_the_decimals_of_others() -> None:
+def test_a_difference_is_that_of_the_values_as_written() -> None:
     recall = replace(RECALL, baseline=0.86364, candidate=0.81524, drop=0.056)
     assert say.course(recall) == "0.864 → 0.815"
     lines = words.metric_lines(comparison(), [replace(MRR, interval=None), recall])
     assert [(line.was, line.now, line.change) for line in lines] == [
-        ("0.8636", "0.8152", "−0.0484"),
-        ("0.7500", "0.7501", "+0.0001"),
+        ("0.864", "0.815", "−0.049"),
+        ("0.750", "0.750", "≈ 0"),
     ]
     group = GroupDelta("category", "food", 12, (recall, replace(MRR, baseline=0.90909, candidate=0.72727)), 1, 0)
     page = comparison_markdown(comparison(groups=(group,)))
