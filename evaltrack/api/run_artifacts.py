@@ -113,9 +113,8 @@ def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
     if not reuse.num_rows:
         return None
     counts = {
-        "rerun because their question was edited": reuse.redone,
         "rerun because they had failed": reuse.retried,
-        "dropped because their question is gone": reuse.dropped if whole else 0,
+        "dropped because their question was edited or is gone": reuse.dropped if whole else 0,
     }
     rest = "".join(f", {number:,} {what}" for what, number in counts.items() if number)
     return f"resumed: {reuse.reused:,} of {reuse.num_rows:,} stored rows kept{rest}"

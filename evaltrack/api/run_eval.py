@@ -23,7 +23,7 @@ from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import Gathering, Progress
 from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
-from evaltrack.evaluation.resume import Choice, choose_run, command_to_resume, kept_of, run_to_resume, save_command
+from evaltrack.evaluation.resume import Choice, choose_run, command_to_resume, kept_of, save_command
 from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import GoldenSet, golden_name
@@ -38,7 +38,14 @@ from evaltrack.records.response import TraceHome
 from evaltrack.report.html.run_page import run_screen
 from evaltrack.report.run_warnings import RunWarnings
 from evaltrack.system.processes import Stop
-from evaltrack.tracking.find_runs import check_ended, find_evaluation, named_evaluation, read_rows, read_run_table
+from evaltrack.tracking.find_runs import (
+    check_ended,
+    find_evaluation,
+    named_evaluation,
+    named_run,
+    read_rows,
+    read_run_table,
+)
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
     Dataset,
@@ -198,7 +205,7 @@ def resume_run(
         KeyboardInterrupt: it was interrupted; the run is KILLED and can be resumed.
     """
     store = connect_to_read(tracking_uri)
-    run_id = run_to_resume(run_id, store)
+    run_id = named_run(store, run_id).info.run_id
     command = command_to_resume(run_id, store)
     return evaluate_golden(
         command.golden,

@@ -73,17 +73,16 @@ set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum w
 
 @dataclass
 class Reuse:
-    """The use of the `num_rows` stored rows: `reused`, `redone` (edited questions), `retried` (errors)."""
+    """The use of the `num_rows` stored rows: `reused`, or `retried` because they had failed."""
 
     num_rows: int = 0
     reused: int = 0
-    redone: int = 0
     retried: int = 0
 
     @property
     def dropped(self) -> int:
-        """Rows whose question is not asked any more."""
-        return self.num_rows - self.reused - self.redone - self.retried
+        """Rows whose question was edited, or is not asked any more."""
+        return self.num_rows - self.reused - self.retried
 
 
 class Journal:
@@ -162,27 +161,20 @@ class Journal:
         """Return the stored row of a question; None if it must be asked."""
         if not self.reuse.num_rows:
             return None
-        found = self._find(question, trial)
-        if found is None:
-            return None
-        if self._retry_errors and found.failure is not None:
-            self.reuse.retried += 1
-            return None
-        self.reuse.reused += 1
-        return found
-
-    def _find(self, question: Question, trial: int) -> Row | None:
-        select = "select digest, row, checksum from rows where id = ? and trial = ?"
+        select = "select row, checksum from rows where id = ? and digest = ? and trial = ?"
         try:
-            found = self._database.execute(select, [question.id, trial]).fetchall()
+            stored = self._database.execute(select, [question.id, question.digest, trial]).fetchone()
         except sqlite3.Error as error:  # the disk failed meanwhile
             self._give_up(f"{self.path}: cannot be read: {error}; its questions are rerun")
             return None
-        for digest, text, checksum in found:
-            if digest == question.digest.encode() and (row := row_in(text, checksum, question, trial)) is not None:
-                return row
-        self.reuse.redone += bool(found)
-        return None
+        row = row_in(stored[0], stored[1], question, trial) if stored else None
+        if row is None:
+            return None
+        if self._retry_errors and row.failure is not None:
+            self.reuse.retried += 1
+            return None
+        self.reuse.reused += 1
+        return row
 
     def keep(self, row: Row, /) -> None:
         """Store a row durably. An error never replaces an earlier row."""

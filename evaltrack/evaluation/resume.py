@@ -54,21 +54,6 @@ def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
     }
 
 
-def run_to_resume(name_or_id: str, store: Store) -> str:
-    """Return the id of the run that a user names without giving settings.
-
-    Raises:
-        UsageError: there is no such run, or there are several; `auto` needs the settings of a run.
-    """
-    try:
-        return str(named_run(store, name_or_id).info.run_id)
-    except UsageError:
-        if name_or_id != AUTO:
-            raise
-        cure = "name a run, or repeat the interrupted command: evaltrack run ... --resume auto"
-        raise UsageError(f"there is no MLflow run `{AUTO}` in {store.shown}; {cure}") from None
-
-
 def command_to_resume(run_id: str, store: Store) -> Command:
     """Return the command of a run, from its journal.
 

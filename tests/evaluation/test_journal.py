@@ -88,7 +88,7 @@ def test_a_row_is_found_as_it_was_by_id_digest_and_trial(opened: Open) -> None:
     assert journal.recall(question(1, "Edited?"), 1) == row(1, text="Edited?")
     assert journal.recall(question(2), 2) == row(2, trial=2)
     assert journal.recall(question(3), 1) == row(3, failed=True)
-    assert journal.reuse == Reuse(num_rows=3, reused=4, redone=0, retried=0)
+    assert journal.reuse == Reuse(num_rows=3, reused=4, retried=0)
 
 
 def test_only_a_success_replaces_an_error(opened: Open) -> None:
@@ -370,7 +370,7 @@ def test_content_that_is_no_row_is_asked_again(opened: Open, path: Path, text: s
     write_into(path, "update rows set row = cast(? as text), checksum = ? where id = '1'", raw, crc32(raw))
     journal = opened()
     assert [journal.recall(question(number), 1) for number in (1, 3)] == [None, row(3)]
-    assert journal.reuse == Reuse(num_rows=2, reused=1, redone=1, retried=0)
+    assert journal.reuse == Reuse(num_rows=2, reused=1, retried=0)
     journal.keep(row(1))
     journal.close()
     assert recalled(opened, 1, 3) == [row(1), row(3)]

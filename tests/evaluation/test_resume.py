@@ -360,7 +360,7 @@ def test_edited_added_and_removed_lines(broken_off: Project, cli: CLI) -> None:
     assert code == 0
     assert (
         f"resumed: {len(kept) - 5} of {len(kept)} stored rows kept, "
-        "2 rerun because their question was edited, 3 dropped because their question is gone"
+        "5 dropped because their question was edited or is gone"
     ) in out
     rows = broken_off.rows(run_id)
     assert [int(row["id"]) for row in rows] == [
@@ -374,11 +374,6 @@ def test_edited_added_and_removed_lines(broken_off: Project, cli: CLI) -> None:
 
 
 def test_what_cannot_be_resumed_says_what_to_do(broken_off: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, _, err = cli("resume", "auto")
-    cure = "name a run, or repeat the interrupted command: evaltrack run ... --resume auto"
-    assert code == 2
-    assert err.startswith("Error: there is no MLflow run `auto` in sqlite:///")
-    assert err.endswith(f"; {cure}\n")
     named = broken_off.client.create_run("0", run_name="auto").info.run_id
     assert cli("resume", "auto")[2].startswith(
         f"Error: run {named} cannot be resumed: it ran on another machine (no journal in "
