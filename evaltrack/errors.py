@@ -15,7 +15,6 @@
     └── InconclusiveError       3   the result is unknown
         ├── TrackingError       3   the MLflow store is out of reach, or lost data
         │   └── RowsError       3   a file of rows is damaged, changed, or of a newer version
-        ├── NothingMeasuredError 3  no question could be measured
         ├── NotComparableError  3   two runs measured different things
         ├── AccessLostError     3   a model's server withdrew access
         ├── QuotaError          3   the quota of a model's server is used up
@@ -130,10 +129,6 @@ class InconclusiveError(EvaltrackError):
 
 class TrackingError(InconclusiveError):
     """The MLflow store is out of reach, refused a request, or does not hold what was written."""
-
-
-class NothingMeasuredError(InconclusiveError):
-    """Every question failed, so there is no number to report."""
 
 
 def listed(problems: Sequence[str], rest: str = "") -> str:

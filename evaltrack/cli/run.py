@@ -18,8 +18,9 @@ from evaltrack.cli.options import (
     settings_options,
 )
 from evaltrack.cli.output import print_result_as, say, wants_json
-from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, printable
 from evaltrack.evaluation.settings import EvaluationConfig
+from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
     from evaltrack.evaluation.result import RunResult, SweepResult
@@ -101,20 +102,20 @@ def _run_several(
     with redirect_stdout(sys.stderr):
         sets = run_sets(list(map(from_caller, paths)), target=target, progress=True, say=say, **settings)
     print_result_as(output, partial(print_sets, sets), partial(sets_json, sets))
-    return min((_end_of_set(result, min_coverage) for result in sets.results), key=WORST_FIRST.index, default=0)
+    codes = (end_of(each, min_coverage, whose=f"{each.signature.golden}: ") for each in sets.results)
+    return min(codes, key=WORST_FIRST.index, default=0)
 
 
 def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int:
-    """Return the exit code of a run, from its success, criteria and coverage.
+    """Return the exit code of a run, from its success, criteria and coverage, and print the reason.
 
     `whose` is the beginning of each message.
-
-    Raises:
-        NothingMeasuredError: no question was measured.
     """
     if not result.success:
         guide = Guide.JUDGE_FAILED if result.totals["judge_errors"] else Guide.ALL_FAILED
-        raise NothingMeasuredError(result.why_nothing, guide=guide)
+        click.secho(f"{whose or 'Error: '}{printable(shown_text(result.why_nothing))}", err=True, fg="red")
+        click.echo(guide.reference, err=True)
+        return EXIT_INCONCLUSIVE
     if any(checked.met is False for checked in result.criteria):
         click.echo(f"{whose}A required criterion was missed.", err=True)
         return EXIT_MISSED
@@ -136,14 +137,6 @@ def print_result(result: RunResult, output: str) -> None:
     print_result_as(output, partial(print_run, result), partial(run_json, result))
     if result.totals["num_errors"]:
         click.secho(f"Warning: {say.errors(result.totals)}", err=True, fg="yellow")
-
-
-def _end_of_set(result: RunResult, min_coverage: float) -> int:
-    try:
-        return end_of(result, min_coverage, whose=f"{result.signature.golden}: ")
-    except NothingMeasuredError as error:
-        click.secho(f"{result.signature.golden}: {error}", err=True, fg="red")
-        return error.exit_code
 
 
 def run_showcase(settings: dict[str, Any], output: str) -> int:
