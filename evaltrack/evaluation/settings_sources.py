@@ -100,12 +100,21 @@ def read_settings(folder: Path = Path()) -> dict[str, dict[str, Any]]:
     path = _file(folder)
     if not (path.is_file() or os.environ.get(FILE_VARIABLE)):
         return {}
-    if path.name != PROJECT:
-        return _tables(path, _toml(path))
-    if b"[tool.evaltrack" not in _content(path):
+    try:
+        with path.open("rb") as file:
+            owners, content = {os.fstat(file.fileno()).st_uid, path.lstat().st_uid}, file.read()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    if path.name == PROJECT and b"[tool.evaltrack" not in content:
         return {}
-    tool = _toml(path).get("tool", {})
-    return _tables(path, tool.get("evaltrack", {}) if isinstance(tool, dict) else {})
+    _check_owner(path, owners)
+    if len(content) > MAX_BYTES:
+        raise UsageError(f"{path}: is longer than {MAX_BYTES:,} bytes; write the settings to a short evaltrack.toml")
+    settings = parsed_toml(path, content)
+    if path.name == PROJECT:
+        tool = settings.get("tool", {})
+        settings = tool.get("evaltrack", {}) if isinstance(tool, dict) else {}
+    return _tables(path, settings)
 
 
 def table_place(command: str) -> str:
@@ -119,13 +128,6 @@ def _file(folder: Path = Path()) -> Path:
         return Path(named)
     own = folder / "evaltrack.toml"
     return own if own.is_file() else folder / PROJECT
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    content = _content(path, trusted=True)
-    if len(content) > MAX_BYTES:
-        raise UsageError(f"{path}: is longer than {MAX_BYTES:,} bytes; write the settings to a short evaltrack.toml")
-    return parsed_toml(path, content)
 
 
 def parsed_toml(path: Path, content: bytes) -> dict[str, Any]:
@@ -142,17 +144,6 @@ def parsed_toml(path: Path, content: bytes) -> dict[str, Any]:
         raise UsageError(f"{path}: is not TOML: {error}") from None
     except RecursionError:
         raise UsageError(f"{path}: cannot be read as TOML: it is nested too deeply") from None
-
-
-def _content(path: Path, *, trusted: bool = False) -> bytes:
-    """Read a file; with `trusted`, refuse one whose settings must not be followed."""
-    try:
-        with path.open("rb") as file:
-            if trusted:
-                _check_owner(path, {os.fstat(file.fileno()).st_uid, path.lstat().st_uid})
-            return file.read()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _check_owner(path: Path, owners: set[int]) -> None:
