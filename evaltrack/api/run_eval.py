@@ -378,7 +378,7 @@ class _Evaluation:
         """Return the result, and the exception that ended the evaluation early, if any."""
         settings, names = self.plan.settings, self.plan.signature.own_names
         interruption: BaseException | None = None
-        several = self.plan.several_trials
+        several = settings.trials > 1
         with RunWriter(self.store, self.run, settings.k, several, names, self.plan.traces) as writer:
 
             def take_question(row: Row) -> None:
@@ -429,7 +429,7 @@ class _Evaluation:
             signature=signature if judged else signature.unjudged(),
             metrics=summary.metrics,
             counts=summary.counts,
-            totals=summary.totals | ledger.totals | ({} if plan.several_trials else {"trial_errors": 0}),
+            totals=summary.totals | ledger.totals | ({} if settings.trials > 1 else {"trial_errors": 0}),
             groups=summary.groups,
             seconds=ledger.seconds(),
             by_judge=summary.by_judge,

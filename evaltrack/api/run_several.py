@@ -79,8 +79,9 @@ class SeveralRuns:
         try:
             yield
         except BaseException as error:
+            status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
             with suppress(EvaltrackError), few_retries():
-                self.end("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED", note())
+                end_parent(self.store, self.parent, status, note())
             if type(error) in (KeyboardInterrupt, TrackingError, UsageError):
                 raise type(error)(self._placed(error)) from None
             raise
@@ -90,10 +91,6 @@ class SeveralRuns:
         words = f"{current}: {str(error) or 'stopped'}" if current else str(error) or "stopped"
         words += f"; not evaluated: {first_of(others, 10)}" if others else ""
         return words + (f"; to resume all: {self.resuming}" if self.resuming else "")
-
-    def end(self, status: Status, note: str) -> None:
-        """End the parent with a note on its runs."""
-        end_parent(self.store, self.parent, status, note)
 
 
 OF_ONE_SET = ("evaluation_json", "only_failed")
@@ -151,7 +148,7 @@ def run_sets(
             for path in paths:
                 with opened(path) as plan:
                     runs.evaluate(plan, bar, Place(parent))
-            runs.end(made().status, with_own_note(config.note, sets_note(made())))
+            end_parent(store, parent, made().status, with_own_note(config.note, sets_note(made())))
     return made()
 
 
@@ -331,7 +328,7 @@ def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int) -> SweepResult:
     for standing in board.standings:
         for run in standing.contender.runs if standing.rank is not None else ():
             log_leaderboard(store, run.run_id, {"sweep/rank": float(standing.rank or 0)})
-    runs.end(result.status, leaderboard_note(result))
+    end_parent(store, parent, result.status, leaderboard_note(result))
     return result
 
 

@@ -133,13 +133,11 @@ def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], a
     before = {number: signal.signal(number, stop) for number in stop_signals()}
     process = subprocess.Popen(command, env=env, stdout=2, **own_group())  # noqa: S603
     try:
+        is_ready = False
         while not stop_times and process.poll() is None:
-            if not _answers(address):
-                time.sleep(0.2)
-                continue
-            ready()
-            while not stop_times and process.poll() is None:
-                time.sleep(0.2)
+            if not is_ready and (is_ready := _answers(address)):
+                ready()
+            time.sleep(0.2)
     finally:
         end_group(process, GRACE)
         for number, handler in before.items():

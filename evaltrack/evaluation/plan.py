@@ -199,11 +199,6 @@ class Plan(Opened):
         return self.command.settings
 
     @property
-    def several_trials(self) -> bool:
-        """True if each question is asked more than once."""
-        return self.settings.trials > 1
-
-    @property
     def traces(self) -> TraceChoice:
         """The choice of questions that get a trace; `auto` is off if the responses come from traces."""
         has_traces = self.target.has_traces and self.settings.traces == "auto"

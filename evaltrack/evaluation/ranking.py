@@ -160,12 +160,12 @@ def rank(
     ranked = [_Ranked(each, scores, by, reference) for each in alike.values()]
     tests = sum(each.tests for each in ranked)
     p_values = holm({name: p for each in ranked for name, p in each.p_values.items()}, tests)
-    cost_unit = _cost_unit(contenders, scores)
+    cost_unit, costs = _costs(contenders, scores)
     firsts = [each[0].runs[0].signature for each in alike.values()]
     groups = []
     for each, first in zip(ranked, firsts, strict=True):
         standings = (each.standing(one, metrics, p_values, resamples) for one in each.order)
-        standings = (replace(one, cost=_cost(one.contender, scores, cost_unit)) for one in standings)
+        standings = (replace(one, cost=costs.get(one.name)) for one in standings)
         groups.append(Group(_label(first, firsts, by), tuple(standings), each.reference, len(each.values)))
     up = table.by_metric[by].higher_is_better
     return Leaderboard(by, up, reference, metrics, tuple(groups), tests, cost_unit)
@@ -302,16 +302,8 @@ def _why_unranked(measured: int | None, asked: int) -> str:
     return "" if measured >= COVERAGE * asked else f"measured {measured:,} of {count(asked, 'question')}"
 
 
-def _cost_unit(contenders: Sequence[Contender], scores: _Scores) -> CostUnit | None:
-    """Return USD if any configuration has a price, else tokens if any counted them."""
-    if any(each.usd is not None for each in contenders):
-        return "usd"
-    return "tokens" if len(scores.of(TOKENS).columns) else None
-
-
-def _cost(contender: Contender, scores: _Scores, unit: CostUnit | None) -> float | None:
-    """Return the cost of one question; None if it was not measured."""
-    if unit != "tokens":
-        return contender.usd
-    tokens = scores.of(TOKENS)
-    return float(tokens[contender.name].mean()) if contender.name in tokens else None
+def _costs(contenders: Sequence[Contender], scores: _Scores) -> tuple[CostUnit | None, dict[Any, float]]:
+    """Return the cost of one question by configuration: in USD if any has a price, else in counted tokens."""
+    usd = {each.name: each.usd for each in contenders if each.usd is not None}
+    tokens = scores.of(TOKENS).mean().to_dict()
+    return ("usd", usd) if usd else ("tokens", tokens) if tokens else (None, {})
