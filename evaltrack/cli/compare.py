@@ -80,13 +80,13 @@ def compare(
     """
     from evaltrack.api.compare_runs import compare_runs, compare_sets
     from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison_files import annotations, form_of, json_text, write_comparison, write_sets
+    from evaltrack.report.comparison_files import annotations, check_suffix, json_text, write_comparison
     from evaltrack.report.comparison_text import comparison_markdown, print_comparison
     from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown
     from evaltrack.system.files import check_result_file
 
     for name in files:
-        form_of(name)
+        check_suffix(name)
         check_result_file(Path(name), reads=[baseline])
     options |= settings | {"experiment": options["experiment"] or None, "say": say}
     if len(runs) > 1:
@@ -94,7 +94,7 @@ def compare(
         with redirect_stdout(sys.stderr):
             made = compare_sets(runs, **options)
         compared = [each.comparison for each in made.sets if each.comparison]
-        exit_code, write = made.exit_code, partial(write_sets, made)
+        exit_code, write = made.exit_code, partial(write_comparison, made)
         table, json_pieces = partial(print_set_comparisons, made), partial(sets_json_text, made)
         markdown = partial(sets_markdown, made)
     else:

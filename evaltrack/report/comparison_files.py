@@ -1,9 +1,9 @@
 """Renders a comparison as JUnit XML and GitHub annotations, and writes a file in the format of its suffix."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
-from xml.etree import ElementTree as ET
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import ComparedSet, Comparison, SetComparisons
@@ -12,15 +12,13 @@ from evaltrack.records.base import count
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
 from evaltrack.report.comparison_words import (
     cause_rest,
-    metric_lines,
-    note_words,
     reasons,
 )
 from evaltrack.report.escaping import clip, json_document, without_any_commands
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.sets import compared_sets_html, page_names, sets_json_text, sets_markdown, sets_text
-from evaltrack.report.templates import say
+from evaltrack.report.templates import loaded, say
 from evaltrack.report.words import metric_title
 from evaltrack.system.files import check_result_file, write_result_file
 
@@ -40,63 +38,57 @@ def comparison_junit(comparison: Comparison) -> str:
 
 def sets_junit(made: SetComparisons) -> str:
     """Return the JUnit XML of several golden sets. A set that could not be compared is one case with an error."""
-    root = ET.Element("testsuites", name="evaltrack")
+    suites: list[tuple[str, list[_Case]]] = []
     for each in made.sets:
         golden = clip(each.golden, 80)
         if each.comparison is None:
-            _suite(root, golden, [_case("gate", "verdict", "error", clip(each.problem, 600), ())])
+            suites.append((golden, [_Case("gate", "verdict", "error", clip(each.problem, 600))]))
         else:
-            _suite(root, f"gate of {golden}", _rules(each.comparison))
-            _suite(root, golden, _questions(each.comparison))
-    totals = [suite.attrib for suite in root]
-    for name in ("tests", "failures", "errors", "skipped"):
-        root.set(name, str(sum(int(total[name]) for total in totals)))
-    ET.indent(root)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+            suites.append((f"gate of {golden}", list(_rules(each.comparison))))
+            suites.append((golden, list(_questions(each.comparison))))
+    template = loaded(autoescape=True).get_template("junit.xml")
+    return f"{without_any_commands(template.render(suites=suites))}\n"
 
 
-def _suite(root: ET.Element, name: str, cases: Iterable[ET.Element]) -> None:
-    suite = ET.SubElement(root, "testsuite", name=name)
-    suite.extend(list(cases))
-    tags = [case[0].tag for case in suite if len(case)]
-    suite.set("tests", str(len(suite)))
-    for total, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(total, str(tags.count(tag)))
+class _Case(NamedTuple):
+    """One test case. `result` is the name of its element, "" if it passed; the template tells what it is `about`."""
+
+    classname: str
+    name: str
+    result: str
+    message: str = ""
+    about: Comparison | Change | None = None
+    k: int = 0
 
 
-def _rules(comparison: Comparison) -> Iterator[ET.Element]:
+def _rules(comparison: Comparison) -> Iterator[_Case]:
     """Yield a case for the verdict, with all its reasons and numbers, and a case for each rule."""
     k = comparison.candidate.signature.k
-    told = (say.headline, say.sides, say.cause, say.counts)
-    lines = [*reasons(comparison), *(sentence(comparison) for sentence in told), say.reruns(comparison.reruns)]
-    lines += [*map(say.metric_line, metric_lines(comparison)), *note_words(comparison)]
-    tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
-    yield _case("gate", "verdict", tag, say.headline(comparison), (clip(line, 600) for line in lines if line))
+    result = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
+    yield _Case("gate", "verdict", result, say.headline(comparison), comparison)
     for rule in comparison.rules:
-        tag = {"broken": "failure", "unknown": "error"}.get(rule.state, "")
+        result = {"broken": "failure", "unknown": "error"}.get(rule.state, "")
         name = rule.kind if rule.metric is None else metric_title(rule.metric.name, k)
-        yield _case(
-            "gate", f"{name} in {clip(rule.where)}" if rule.where else name, tag, say.rule(rule, comparison), ()
-        )
+        where = f" in {clip(rule.where)}" if rule.where else ""
+        yield _Case("gate", name + where, result, say.rule(rule, comparison))
 
 
-def _questions(comparison: Comparison) -> Iterator[ET.Element]:
+def _questions(comparison: Comparison) -> Iterator[_Case]:
     golden, k = clip(comparison.candidate.signature.golden, 80), comparison.candidate.signature.k
-    for changes in comparison.by_fate.values():
-        for change in changes:
-            yield _changed_case(change, k, _tag(change, comparison))
+    for change in comparison.listed:
+        name, message = _name(change.id, change.question), f"{say.changed(change)}{''.join(cause_rest(change))}"
+        yield _Case(clip(change.domain), name, _result(change, comparison), message, change, k)
     apart = {"edited": comparison.edited, "added": comparison.added, "removed": comparison.removed}
     for why, ids in (apart | {"not selected": comparison.not_selected}).items():
         for each in ids:
-            yield _case(golden, clip(each), "skipped", f"{why}: not compared", ())
+            yield _Case(golden, clip(each), "skipped", f"{why}: not compared")
     for row in comparison.same if len(comparison.same) == comparison.count("identical") else ():
         outcome = row.outcome if comparison.passing_compared or row.target_failed else "not compared"
-        tag, words = "skipped" if outcome in UNMEASURED else "", f"{outcome} on both sides"
-        lines = (words,) if outcome == "fail" else ()
-        yield _case(clip(row.domain), _name(row.id, row.question), tag, words, lines)
+        result = "skipped" if outcome in UNMEASURED else ""
+        yield _Case(clip(row.domain), _name(row.id, row.question), result, f"{outcome} on both sides")
 
 
-def _tag(change: Change, comparison: Comparison) -> str:
+def _result(change: Change, comparison: Comparison) -> str:
     """Return the result of a changed question. One that does not count must not fail a passed gate."""
     if change.fate == "broke":
         unclear = comparison.reruns.another_system or (change.rerun is not None and change.rerun.state == "unclear")
@@ -114,30 +106,6 @@ def _name(key: str, question: str | None) -> str:
     return ": ".join(filter(None, (clip(key), clip(question))))
 
 
-def _changed_case(change: Change, k: int, tag: str) -> ET.Element:
-    parts = {"asked": clip(change.question, 300), "why": say.why(change)}
-    parts |= {"scores": say.moved(change, k), "see": clip(change.cause.link, 500)}
-    lines = [say.changed(change), *(f"{name}: {words}" for name, words in parts.items() if words)]
-    return _case(
-        clip(change.domain),
-        _name(change.id, change.question),
-        tag,
-        f"{say.changed(change)}{''.join(cause_rest(change))}",
-        lines,
-    )
-
-
-def _case(classname: str, name: str, tag: str, message: str, lines: Iterable[str]) -> ET.Element:
-    """Return one test case. `tag` is the result, "" if it passed. A passed case has its lines as its output."""
-    case = ET.Element("testcase", classname=classname or "-", name=name or "-")
-    text = without_any_commands("\n".join(lines))
-    if tag:
-        ET.SubElement(case, tag, message=message).text = text or None
-    elif text:
-        ET.SubElement(case, "system-out").text = text
-    return case
-
-
 SHOWN = 10
 """GitHub shows ten errors and ten warnings of a step, and drops the rest silently."""
 
@@ -149,34 +117,26 @@ def annotations(comparison: Comparison) -> Iterator[str]:
     questions that the gate tolerates are a ``::warning`` each. At most ten of each; none if nothing is wrong.
     """
     failed = comparison.verdict == "regression"
-    verdict = [] if comparison.verdict == "ok" else [_verdict(comparison)]
-    blocking = [change for change in comparison.flips if change.counts and failed]
-    others = [change for change in comparison.flips if not (change.counts and failed)]
-    errors = [*verdict, *map(_question, blocking[:SHOWN])] if failed else []
-    lost = comparison.by_fate["lost"]
-    warnings = [*([] if failed else verdict), *map(_question, (*others[:SHOWN], *lost[:SHOWN]))]
-    yield from _commands("error", errors, len(verdict) + len(blocking) if failed else 0)
-    yield from _commands("warning", warnings, len(others) + len(lost) + (0 if failed else len(verdict)))
+    parts: dict[str, list[Comparison | Change]] = {"error": [], "warning": []}
+    if comparison.verdict != "ok":
+        parts["error" if failed else "warning"].append(comparison)
+    for change in (*comparison.flips, *comparison.by_fate["lost"]):
+        parts["error" if failed and change.fate == "broke" and change.counts else "warning"].append(change)
+    for level, about in parts.items():
+        first = about if len(about) <= SHOWN else about[: SHOWN - 1]
+        for title, message in map(_annotation, first):
+            yield f"::{level} title={_data(title).replace(':', '%3A').replace(',', '%2C')}::{_data(message)}"
+        if len(about) > len(first):
+            yield f"::{level} title=evaltrack::and {count(len(about) - len(first), 'question')} more"
 
 
-def _verdict(comparison: Comparison) -> tuple[str, str]:
-    lines = [say.cause(comparison), say.sides(comparison), *reasons(comparison)[:SHOWN]]
-    lines += [say.reruns(comparison.reruns), say.summary(comparison)]
-    return say.headline(comparison), "\n".join(filter(None, lines))
-
-
-def _question(change: Change) -> tuple[str, str]:
-    asked = f"\nasked: {clip(change.question)}" if change.question else ""
-    return say.changed(change), f"{say.why(change)}{asked}"
-
-
-def _commands(level: str, messages: list[tuple[str, str]], total: int) -> Iterator[str]:
-    """Yield the first messages. If there are more, the last line says how many."""
-    first = messages if total <= SHOWN else messages[: SHOWN - 1]
-    for title, message in first:
-        yield f"::{level} title={_data(title).replace(':', '%3A').replace(',', '%2C')}::{_data(message)}"
-    if total > len(first):
-        yield f"::{level} title=evaltrack::and {count(total - len(first), 'question')} more"
+def _annotation(about: Comparison | Change) -> tuple[str, str]:
+    """Return the title and the message of a verdict or a question."""
+    if isinstance(about, Change):
+        asked = f"\nasked: {clip(about.question)}" if about.question else ""
+        return say.changed(about), f"{say.why(about)}{asked}"
+    lines = [say.cause(about), say.sides(about), *reasons(about)[:SHOWN], say.reruns(about.reruns), say.summary(about)]
+    return say.headline(about), "\n".join(filter(None, lines))
 
 
 def _data(text: str) -> str:
@@ -191,27 +151,18 @@ def json_text(comparison: Comparison) -> str:
     return json_document(comparison_json(comparison))
 
 
-FORMS: dict[str, Callable[[Comparison], str]] = {
-    ".md": comparison_markdown,
-    ".json": json_text,
-    ".xml": comparison_junit,
-    ".txt": comparison_text,
-    ".html": comparison_html,
+FORMS: dict[str, tuple[Callable[[Comparison], str], Callable[[SetComparisons], str] | None]] = {
+    ".md": (comparison_markdown, sets_markdown),
+    ".json": (json_text, sets_json_text),
+    ".xml": (comparison_junit, sets_junit),
+    ".txt": (comparison_text, sets_text),
+    ".html": (comparison_html, None),
 }
-"""The rendering for each suffix: Markdown, JSON, JUnit XML, plain text, and HTML."""
+"""The renderings of one comparison and of several golden sets for each suffix. Those as HTML are several pages."""
 
 
-SET_FORMS: dict[str, Callable[[SetComparisons], str]] = {
-    ".md": sets_markdown,
-    ".json": sets_json_text,
-    ".xml": sets_junit,
-    ".txt": sets_text,
-}
-"""The rendering of several golden sets for each suffix but HTML, which is several pages."""
-
-
-def form_of(path: Path | str) -> Callable[[Comparison], str]:
-    """Return the rendering for the suffix of `path`. Call it before long work, so that a wrong suffix is found early.
+def check_suffix(path: Path | str) -> str:
+    """Return the suffix of a result file. Call it before long work, so that a wrong suffix is found early.
 
     Raises:
         UsageError: the suffix is unknown; the message lists the known ones.
@@ -219,37 +170,30 @@ def form_of(path: Path | str) -> Callable[[Comparison], str]:
     suffix = Path(path).suffix.lower()
     if suffix not in FORMS:
         raise UsageError(f"{path}: unknown format; the name must end in one of {', '.join(FORMS)}")
-    return FORMS[suffix]
+    return suffix
 
 
-def write_comparison(comparison: Comparison, path: Path | str) -> None:
-    """Write the comparison to `path` in UTF-8, in the format of its suffix. An existing file is replaced.
+def write_comparison(made: Comparison | SetComparisons, path: Path | str) -> None:
+    """Write a comparison, or those of several golden sets, to `path` in UTF-8, in the format of its suffix.
 
-    Missing folders are created.
+    An existing file is replaced, and missing folders are created. An HTML page of several sets has a table of them,
+    with what broke in each; the page of each comparison is in the folder next to it with the same name.
 
     Raises:
         UsageError: the suffix is unknown, or the file cannot be written.
         InconclusiveError: the disk is full or fails; an earlier file is unchanged.
     """
-    form = form_of(path)
-    check_result_file(Path(path))
-    write_result_file(Path(path), [form(comparison)])
-
-
-def write_sets(made: SetComparisons, path: Path | str) -> None:
-    """Write the comparisons of several golden sets to `path`, in the format of its suffix.
-
-    An HTML page has a table of the sets, with what broke in each; the page of each comparison is in the folder next to
-    it with the same name. The errors are those of `write_comparison`.
-    """
+    of_one, of_sets = FORMS[check_suffix(path)]
     path = Path(path)
-    form_of(path)
     check_result_file(path)
-    if form := SET_FORMS.get(path.suffix.lower()):
-        write_result_file(path, [form(made)])
-        return
-    names = page_names((each.golden for each in made.sets), range(1, len(made.sets) + 1))
-    for each, name in zip(made.sets, names, strict=True):
-        if each.comparison:
-            write_result_file(path.with_suffix("") / f"{name}.html", [comparison_html(each.comparison)])
-    write_result_file(path, [compared_sets_html(made, [f"{quote(path.stem)}/{quote(name)}.html" for name in names])])
+    if isinstance(made, Comparison):
+        text = of_one(made)
+    elif of_sets:
+        text = of_sets(made)
+    else:
+        names = page_names((each.golden for each in made.sets), range(1, len(made.sets) + 1))
+        for each, name in zip(made.sets, names, strict=True):
+            if each.comparison:
+                write_result_file(path.with_suffix("") / f"{name}.html", [comparison_html(each.comparison)])
+        text = compared_sets_html(made, [f"{quote(path.stem)}/{quote(name)}.html" for name in names])
+    write_result_file(path, [text])

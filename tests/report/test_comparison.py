@@ -18,7 +18,14 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records.row import failure_message, failure_words
 from evaltrack.report import comparison_words as words
-from evaltrack.report.comparison_files import FORMS, annotations, comparison_junit, form_of, json_text, write_comparison
+from evaltrack.report.comparison_files import (
+    FORMS,
+    annotations,
+    check_suffix,
+    comparison_junit,
+    json_text,
+    write_comparison,
+)
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, print_comparison
 from evaltrack.report.comparison_words import shown_groups
 from evaltrack.report.escaping import clip
@@ -263,14 +270,14 @@ def test_the_suffix_chooses_the_form(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"report{suffix}"
     path.write_text("old")
     write_comparison(comparison(), path)
-    assert path.read_bytes() == FORMS[suffix.lower()](comparison()).encode()
+    assert path.read_bytes() == FORMS[suffix.lower()][0](comparison()).encode()
 
 
 @pytest.mark.parametrize("name", ["report.docx", "report", ".md"])
 def test_an_unknown_suffix_is_refused_with_those_that_are_known(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with pytest.raises(UsageError) as raised:
-        form_of(path)
+        check_suffix(path)
     assert str(raised.value) == f"{path}: unknown format; the name must end in one of .md, .json, .xml, .txt, .html"
     with pytest.raises(UsageError):
         write_comparison(comparison(), path)
