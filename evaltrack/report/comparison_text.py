@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison_words import (
-    group_changed,
     metric_lines,
-    shown_groups,
 )
 from evaltrack.report.escaping import (
     address,
@@ -56,13 +53,8 @@ def comparison_text(comparison: Comparison, width: int = 120, *, everything: boo
 LIMIT = 65_000
 """Bytes of a page: a comment on GitHub may have 65,536 characters."""
 
-FOLDED = 5_880
-"""Bytes up to which folded parts are added: the comment is also read as an e-mail. The report of the run has all."""
-
-LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1)
+LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1, 0)
 """Numbers of broken or lost questions to list. The first number that fits is used."""
-
-DETAILED = 3
 
 
 @cache
@@ -81,25 +73,13 @@ def _ours(function: Callable[..., str]) -> Callable[..., Ours]:
 def comparison_markdown(comparison: Comparison) -> str:
     """Return the Markdown page: headline, main cause, broken rules, and a table of broken or lost questions.
 
-    It starts with `marker`, which identifies an earlier comment to replace. All other parts are folded. Parts except
-    metrics and notes are added only while the page is short. Omitted questions are counted.
+    It starts with `marker`, which identifies an earlier comment to replace. Metrics, groups that changed, notes and the
+    changes of the first answers are folded. Omitted questions are counted.
     """
-    parts: Any = comment_templates().get_template("comparison.md").make_module({"c": comparison})
-    head, rest = str(parts.head()), f"{parts.metrics() if comparison.metrics else ''}{parts.about()}"
-    pages = (f"{head}{parts.worst(listed)}{rest}" for listed in (*LISTED, 0))
+    template = comment_templates().get_template("comparison.md")
+    pages = (template.render(c=comparison, listed=listed) for listed in LISTED)
     page = next(page for page in pages if len(page.encode()) < LIMIT)
-    for fold in _folds(comparison, parts):
-        if len((page + fold).encode()) <= FOLDED:
-            page += fold
-    return without_any_commands(page + str(parts.end()))
-
-
-def _folds(comparison: Comparison, parts: Any) -> Iterator[str]:
-    """Yield the folded parts, the most helpful first."""
-    yield from (parts.details(change) for change in comparison.flips[:DETAILED])
-    others: tuple[Fate, ...] = ("lower score", "fixed", "newly measured")
-    yield from (parts.section(fate) for fate in others if comparison.count(fate))
-    yield parts.group_table() if any(map(group_changed, shown_groups(comparison))) else ""
+    return without_any_commands(f"{page}\n")
 
 
 # MLflow's description

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -13,10 +12,8 @@ from evaltrack.compare.causes import fallen_dimensions
 from evaltrack.compare.change import CAUSES, Change, CulpritKind, Fate
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, RuleState, Verdict
 from evaltrack.compare.culprits import Culprit
-from evaltrack.compare.differences import in_order
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.metric import EXACT, MINUS
-from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.templates import say, sentences
 from evaltrack.report.text_diff import Piece, condensed, word_diff
@@ -205,25 +202,6 @@ def cause_rest(change: Change) -> tuple[str, str]:
         return "", ""
     joint = next((each for each in (", ", " ") if words.startswith(title + each)), "")
     return (joint, words[len(title) + len(joint) :]) if joint else (": ", words)
-
-
-def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:
-    """Return the first `limit` sources by rank: the name, and True if it was expected. Repeats are left out."""
-    if row is None:
-        return []
-    expected = set(row.expected_keys)
-    first = islice(in_order(row), limit)
-    return [(clip(row.name_of(source), 80), not expected.isdisjoint(keys)) for _, keys, source in first]
-
-
-SHOWN_SOURCES = 10
-
-
-def paired_sources(change: Change, k: int) -> list[tuple[tuple[str, bool], ...]]:
-    """Return the ranked sources of both sides as pairs, down to the ranks that matter."""
-    depth = min(max(k, change.cause.rank_before or 0, change.cause.rank_after or 0), SHOWN_SOURCES)
-    sides = (ranked_sources(row, depth) for row in (change.before, change.after))
-    return list(zip_longest(*sides, fillvalue=("", False)))
 
 
 def answers(change: Change) -> tuple[str, str] | None:

@@ -11,8 +11,6 @@ from evaltrack.records.row import failure_words
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
 from evaltrack.report.comparison_words import (
     FATES,
-    group_metrics,
-    shown_groups,
 )
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
@@ -41,7 +39,6 @@ CULPRITS = 8
 def comparison_html(comparison: Comparison) -> str:
     """Return the page. It works from a file, makes no request, and shows foreign text as text."""
     questions, main = list(changed_questions(comparison)), _main_metrics(comparison)
-    own, measured = comparison.candidate.signature.own_names, group_metrics(shown_groups(comparison))
     culprits = comparison.culprits[:CULPRITS]
     body = render(
         "comparison.html",
@@ -51,7 +48,6 @@ def comparison_html(comparison: Comparison) -> str:
         badges=BADGES,
         rows=metric_rows(comparison, main),
         others=metric_rows(comparison, [metric for metric in comparison.metrics if metric not in main]),
-        group_metrics=[name for name in (*HEADLINE_METRICS, *own) if name in measured],
         documents=list(zip(culprits, changed_parts(comparison, culprits), strict=True)),
         worse={change.id: change.question for change in comparison.worse},
         part_lines=_part_lines,
