@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import Literal
 
 from evaltrack.records.base import count
@@ -99,16 +100,9 @@ def _common(old: list[str], new: list[str]) -> int:
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield neighbours of one kind as one piece, removed text before added text; no piece is empty."""
-    kinds: tuple[Literal["removed", "added"], ...] = ("removed", "added")
-    for same, group in groupby((piece for piece in pieces if piece[1]), key=lambda piece: piece[0] == "same"):
-        members = list(group)
-        if same:
-            yield "same", "".join(text for _, text in members)
-            continue
-        for kind in kinds:
-            if text := "".join(text for member, text in members if member == kind):
-                yield kind, text
+    """Yield neighbours of one kind as one piece; no piece is empty."""
+    for kind, group in groupby((piece for piece in pieces if piece[1]), key=itemgetter(0)):
+        yield kind, "".join(text for _, text in group)
 
 
 # Line by line
