@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.metric import EXACT, Aim, relative
+from evaltrack.records.config import did_you_mean
 
 NAMED = {
     "minimum": "hit_rate>0.80,mrr>0.70,judge_score>0.75",
@@ -88,9 +88,7 @@ def parse_criteria(text: str, metrics: Mapping[str, object] | frozenset[str]) ->
             raise UsageError(f"`require=`: `{part}`: {_FORMS}")
         name, sign, number = match.groups()
         if name not in metrics:
-            near = get_close_matches(name, metrics, n=1) or [each for each in metrics if each.startswith(name)]
-            hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(metrics))}"
-            raise UsageError(f"`require=`: no metric `{name}`; {hint}")
+            raise UsageError(f"`require=`: no metric `{name}`; {did_you_mean(name, metrics)}")
         criteria.append(Criterion(name, sign, float(number)))
     return tuple(criteria)
 

@@ -87,11 +87,17 @@ def traits(field: FieldInfo) -> Traits:
     return own_traits if isinstance(own_traits, Traits) else Traits()
 
 
+SHORTEST = 3
+"""The fewest characters of a name that is searched for inside other names."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message: the most similar known name, or all known names."""
-    known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
+    """Return the end of a message: the most similar known name, those that contain the name, or all known names."""
+    names, wanted = {each.lower(): each for each in sorted(known)}, name.lower()
+    holders = [each for each in names if len(name) >= SHORTEST and wanted in each]
+    near = holders if len(holders) > 1 else difflib.get_close_matches(wanted, names, n=1) or holders
+    meant = " or ".join(f"`{names[each]}`" for each in near)
+    return f"did you mean {meant}?" if meant else f"there are {', '.join(names.values())}"
 
 
 class Config(BaseModel):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from evaltrack.errors import printable
 from evaltrack.records.base import as_key, count, first_of, verb
+from evaltrack.records.config import did_you_mean
 from evaltrack.records.json_text import kind_of
 
 EXPECTED = {
@@ -45,10 +45,6 @@ WORDS = {
     "less_than_equal": "is too large; {verb} at most {le:,.16g}",
 }
 """Other faults and their fixes, by pydantic's type of error. Names in braces are from the error's context."""
-
-
-SHORTEST = 3
-"""The fewest characters of a name that is searched for inside other names."""
 
 
 def finding_words(detail: ErrorDetails, fields: Sequence[str] = (), *, verb: str = "write") -> str:
@@ -88,20 +84,8 @@ def id_words(value: object) -> str:
 
 
 def unknown_field(place: str, fields: Sequence[str]) -> str:
-    """Return the message on an unknown field, with similar names or all known ones."""
-    within, dot, name = place.rpartition(".")
-    *others, last = [f"`{each}`" for each in near_names(name, fields)] or [""]
-    meant = f"{', '.join(others)} or {last}" if others else last
-    cure = f"did you mean {meant}?" if meant else f"known fields: {', '.join(fields)}" if fields else "remove it"
-    return f"unknown field `{within}{dot}{name}`; {cure}"
-
-
-def near_names(name: str, fields: Sequence[str]) -> list[str]:
-    """Return the known names that contain `name` if there are several, else the most similar one."""
-    holders = [each for each in fields if len(name) >= SHORTEST and name.lower() in each]
-    if len(holders) > 1:
-        return holders
-    return get_close_matches(name, fields, n=1) or get_close_matches(name.lower(), fields, n=1) or holders
+    """Return the message on an unknown field, with the most similar name or all known ones."""
+    return f"unknown field `{place}`; {did_you_mean(place.rpartition('.')[2], fields) if fields else 'remove it'}"
 
 
 EXAMPLES = 3

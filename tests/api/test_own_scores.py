@@ -157,7 +157,7 @@ def test_rules_of_the_gate(
 def test_rules_that_are_refused(pair: tuple[RunResult, RunResult], kept_uri: str) -> None:
     with pytest.raises(UsageError, match="`mood` is declared with gates=False: it only informs"):
         compared(pair, kept_uri, "mood=5%")
-    with pytest.raises(UsageError, match="no metric `tone`; known: accuracy"):
+    with pytest.raises(UsageError, match="no metric `tone`; there are accuracy"):
         compared(pair, kept_uri, "tone=5%")
 
 
