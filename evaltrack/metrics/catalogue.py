@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
-from evaltrack.metrics.metric import Aim, Hint, Part, Score, Threshold
+from evaltrack.metrics.metric import Aim, Part, Score, Threshold
 from evaltrack.metrics.rubric import DIMENSIONS, MODES, TIER_SCORES, TIERS
 from evaltrack.records import OwnScore, Signature
 from evaltrack.records.stored_row import FIELDS
@@ -108,26 +108,8 @@ REASONING_SCORES = (
 )
 
 SCORES = (
-    _Retrieval(
-        "recall_at_k",
-        "Recall@{k}",
-        "relevant in the first k / relevant",
-        headline=2,
-        max_drop=Threshold(0.05),
-        hint=Hint(
-            0.8,
-            ("expected chunks are not indexed", "query terms do not match the documents' vocabulary"),
-            of_embeddings=("the embedding model does not capture semantic similarity",),
-        ),
-    ),
-    _Retrieval(
-        "precision_at_k",
-        "Precision@{k}",
-        "relevant in the first k / k",
-        hint=Hint(
-            0.6, ("too many irrelevant results", "results need better ranking or filtering", "chunks are too small")
-        ),
-    ),
+    _Retrieval("recall_at_k", "Recall@{k}", "relevant in the first k / relevant", headline=2, max_drop=Threshold(0.05)),
+    _Retrieval("precision_at_k", "Precision@{k}", "relevant in the first k / k"),
     _Retrieval(
         "reciprocal_rank",
         "MRR",
@@ -135,9 +117,6 @@ SCORES = (
         mean="mrr",
         headline=3,
         max_drop=Threshold(0.10),
-        hint=Hint(
-            0.7, ("the first result is often wrong", "results need reranking", "the scoring function needs tuning")
-        ),
     ),
     _Retrieval("hit", "Hit rate", "1 if any relevant is in the first k, else 0", mean="hit_rate", binary=True),
     _Retrieval("ndcg_at_k", "nDCG@{k}", "discounted gain of the first k / that of the ideal list"),

@@ -16,18 +16,6 @@ Part = Literal["k", "judge", "weights", "pass_threshold"]
 """A setting of a run on which some metrics depend. A judge's prompt belongs to the judge."""
 
 
-@dataclass(frozen=True)
-class Hint:
-    """Likely causes of a mean that is not above `good`, a value that a well-tuned retriever exceeds.
-
-    `of_embeddings` has further causes for targets that embed texts, which BM25 does not.
-    """
-
-    good: float
-    causes: tuple[str, ...]
-    of_embeddings: tuple[str, ...] = ()
-
-
 EXACT = 1e-9
 """A value nearer to its bound than this equals it: means have rounding errors."""
 
@@ -90,7 +78,6 @@ class Score:
         tells_result: True if a changed score means that the question's result changed.
         span: The largest difference of two values; None without a bound.
         max_drop: The drop that the gate allows by default; None has no default rule.
-        hint: Likely causes of a low value.
         aim: The aim of the reasoning rubric.
         own: True if it is the user's own.
         gates: True if rules of the gate may name it.
@@ -113,7 +100,6 @@ class Score:
     tells_result: bool = True
     span: float | None = 1.0
     max_drop: Threshold | None = None
-    hint: Hint | None = None
     aim: Aim | None = None
     own: bool = False
     gates: bool = True

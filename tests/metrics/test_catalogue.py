@@ -140,11 +140,6 @@ def test_a_difference_is_written_with_its_sign_and_unit() -> None:
     assert [metric_form(name).change(-0.0534) for name in ("mrr", "pass_rate")] == ["−0.053", "−5.3 points"]
 
 
-def test_every_hint_has_a_bound_that_a_value_can_miss_and_meet() -> None:
-    bounds = {score.name: score.hint.good for score in SCORES if score.hint}
-    assert {name: bound for name, bound in bounds.items() if not 0 < bound < 1} == {}
-
-
 TENTH = Threshold(0.1, relative=True)
 
 
