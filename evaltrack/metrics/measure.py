@@ -71,36 +71,27 @@ def measure(
     if rules.reasoning is not None:
         return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
     relevance = checked_relevance(question, response)
-    scores, unmeasured = _retrieval(question, relevance, rules.k)
-    scores |= _tools(question, response)
-    negative = question.negative
+    found = _retrieval(question, relevance, rules.k) | _tools(question, response)
+    negative, empty = question.negative, response.answer_is_empty
     if negative:
         declined = any(verdict.declined for verdict in verdicts) if verdicts else response.declined
-        _put("negative_pass", JUDGE_FAILED if judge_failed else float(declined), scores, unmeasured)
+        found["negative_pass"] = JUDGE_FAILED if judge_failed else float(declined)
     elif question.expected is not None:
-        scores["false_abstention"] = float(response.declined)
+        found["false_abstention"] = float(response.declined)
     if verdicts and not negative:
-        scores |= _judged(verdicts)
-    if "overall_score" not in scores:
-        unmeasured["overall_score"] = _why_not_judged(question, response, verdicts, judge_failed)
+        found |= _judged(verdicts)
+    found.setdefault("overall_score", _why_not_judged(question, response, verdicts, judge_failed))
     if tokens is not None:
-        scores["num_tokens"] = float(tokens.count)
-    _put("combined_score", combined_score(scores, rules.weights), scores, unmeasured)
+        found["num_tokens"] = float(tokens.count)
+    found["combined_score"] = combined_score(found, rules.weights)
+    scores = {name: each for name, each in found.items() if not isinstance(each, str)}
+    unmeasured = {name: each for name, each in found.items() if isinstance(each, str)}
     incomplete = judge_failed or unmeasured.get("overall_score") == NO_OVERALL
-    empty = response.answer_is_empty
     passed = None if incomplete else passes(scores, rules.pass_threshold, negative=negative, empty=empty)
     if passed is not None:
         scores["pass"] = float(passed)
-    if isinstance(relevance, str):
-        return Measured(scores, unmeasured, passed=passed)
-    return Measured(scores, unmeasured, relevance.duplicates, relevance.finds, passed)
-
-
-def _put(name: str, measured: float | str, scores: dict[str, float], unmeasured: dict[str, str]) -> None:
-    if isinstance(measured, str):
-        unmeasured[name] = measured
-    else:
-        scores[name] = measured
+    duplicates, finds = (0, None) if isinstance(relevance, str) else (relevance.duplicates, relevance.finds)
+    return Measured(scores, unmeasured, duplicates, finds, passed)
 
 
 def _tools(question: Question, response: Response) -> dict[str, float]:
@@ -139,15 +130,14 @@ _COMBINED = (("hit", "hit"), ("judge", "overall_score"), ("num_tokens", "num_tok
 """The parts of the combined score: the word used in a reason, and the name of the score."""
 
 
-def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str:
+def combined_score(scores: Mapping[str, float | str], weights: Weights) -> float | str:
     """Return ``hit^alpha * judge^gamma / (num_tokens / 1000)^beta``, or the reason for no value."""
-    missing = [word for word, name in _COMBINED if name not in scores]
-    if missing:
+    if missing := [word for word, name in _COMBINED if isinstance(scores.get(name, ""), str)]:
         return f"not measured: {', '.join(missing)}"
-    if not scores["num_tokens"]:
+    hit, judge, tokens = (float(scores[name]) for _, name in _COMBINED)
+    if not tokens:
         return "num_tokens is 0"
-    quality = scores["hit"] ** weights.alpha * scores["overall_score"] ** weights.gamma
-    return float(quality / (scores["num_tokens"] / 1000) ** weights.beta)
+    return float(hit**weights.alpha * judge**weights.gamma / (tokens / 1000) ** weights.beta)
 
 
 def lacking(question: Question, verdict: Verdict) -> str | None:
@@ -196,12 +186,12 @@ def checked_relevance(question: Question, response: Response) -> Relevance | str
     return relevance_of(question, response)
 
 
-def _retrieval(question: Question, relevance: Relevance | str, k: int) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the retrieval scores by name, and the reasons for those that were not measured."""
+def _retrieval(question: Question, relevance: Relevance | str, k: int) -> dict[str, float | str]:
+    """Return the retrieval scores by name, or the reason for each that was not measured."""
     if isinstance(relevance, str):
-        return {}, dict.fromkeys(OF_RETRIEVAL, relevance)
+        return dict.fromkeys(OF_RETRIEVAL, relevance)
     ranks, expected = relevance.ranks, relevance.expected
-    scores = {
+    scores: dict[str, float | str] = {
         "recall_at_k": retrieval.recall_at_k(ranks, expected, k),
         "precision_at_k": retrieval.precision_at_k(ranks, k),
         "reciprocal_rank": retrieval.reciprocal_rank(ranks, k),
@@ -213,7 +203,7 @@ def _retrieval(question: Question, relevance: Relevance | str, k: int) -> tuple[
         scores["ndcg_at_k"] = retrieval.graded_ndcg_at_k(ranked, grades, k)
         if ranked:
             scores["judged_at_k"] = retrieval.judged_at_k(ranked, grades, k)
-    return scores, {}
+    return scores
 
 
 def passes(scores: Mapping[str, float], threshold: float, *, negative: bool, empty: bool) -> bool | None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import fsum, log2
 
 from evaltrack.records import Passage, Question, Response, Source
@@ -66,12 +65,7 @@ def ndcg_at_k(ranks: Sequence[int], expected: int, k: int) -> float:
     """
     places = (max(rank, place) for place, rank in enumerate(ranks, start=1) if rank <= k)
     gain = fsum(1 / log2(place + 1) for place in places if place <= k)
-    return gain / _ideal(min(k, expected))
-
-
-@lru_cache(maxsize=1000)
-def _ideal(places: int) -> float:
-    return fsum(1 / log2(rank + 1) for rank in range(1, places + 1))
+    return gain / _discounted([1] * min(k, expected))
 
 
 def context_precision(ranks: Sequence[int], k: int) -> float:
