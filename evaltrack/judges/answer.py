@@ -11,9 +11,9 @@ from pydantic import StringConstraints
 
 from evaltrack.judges import TEXT_LIMIT
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.client import LLM, strict_schema
+from evaltrack.judges.client import LLM
 from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, cut, digest_of, prompt, refuse_copy, tagged
-from evaltrack.judges.neutral_text import TAG_RULE, inert
+from evaltrack.judges.neutral_text import inert
 from evaltrack.records import ForeignText, Question, Response
 from evaltrack.records.verdict import Unit
 from evaltrack.tracking.registry import RegisteredPrompt
@@ -51,7 +51,8 @@ class NegativeReply(_Reply):
 class AnswerJudge(LlmJudge):
     """Judges answers with one model. `own` replaces the default prompt for answerable questions; None keeps it."""
 
-    schema_name = "verdict"
+    forms = (AnswerReply, NegativeReply)
+    limits = (TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT)
 
     def __init__(
         self, llm: LLM, name: str, verdicts: VerdictCache | None = None, *, own: RegisteredPrompt | None = None
@@ -62,21 +63,15 @@ class AnswerJudge(LlmJudge):
             self.digest = f"{own.uri} {digest_of(self.digest, own.text, OWN_RULE)}"
 
     @staticmethod
-    def prompts_digest() -> str:
-        """Return the digest of prompts, schemas and limits.
-
-        The prompt for questions with history is not included, as other questions are judged without it. Cached verdicts
-        are looked up by everything that the judge was shown.
-        """
-        schemas = [strict_schema("verdict", form)["schema"] for form in (AnswerReply, NegativeReply)]
-        limits = [TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT]
-        return digest_of(prompt("answer.txt"), prompt("negative.txt"), TAG_RULE, schemas, limits)
+    def prompts() -> tuple[str, ...]:
+        """Return the prompts for answerable questions and for negatives."""
+        return prompt("answer.txt"), prompt("negative.txt")
 
     def instructions(self, question: Question) -> str:
-        """Return the prompt for answerable questions or for negatives."""
-        if question.negative:
-            return prompt("negative.txt")
-        return prompt("answer.txt") if self._own is None else self._own.text.rstrip() + "\n" + OWN_RULE
+        """Return the prompt; the user's own for answerable questions."""
+        if self._own is None or question.negative:
+            return super().instructions(question)
+        return self._own.text.rstrip() + "\n" + OWN_RULE
 
     def data(self, question: Question, response: Response) -> list[str]:
         """Return the expected answer of an answerable question, the sources and the answer."""
@@ -86,10 +81,6 @@ class AnswerJudge(LlmJudge):
             _sources(response),
             tagged("answer", response.answer or "(no answer)"),
         ]
-
-    def form(self, question: Question) -> type[ReplyForm]:
-        """Return the form of the reply on an answerable question or on a negative."""
-        return NegativeReply if question.negative else AnswerReply
 
     def fields(self, reply: _Reply, question: Question, _response: Response) -> dict[str, Any]:
         """Return all fields of the reply. A copy of the default prompt's example is refused."""

@@ -14,12 +14,10 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from evaltrack.judges import TEXT_LIMIT
-from evaltrack.judges.client import strict_schema
-from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, digest_of, prompt, refuse_copy, tagged
-from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
+from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, prompt, refuse_copy, tagged
+from evaltrack.judges.neutral_text import inert, occurs, plain, quoted_words
 from evaltrack.records import ForeignText, Question, Response, Source
 
-PROMPT = "faithfulness.txt"
 MOST_CLAIMS, QUOTE_LIMIT = 300, 2000
 """The most claims of an answer, and the most characters of a claim or a quote."""
 
@@ -53,26 +51,18 @@ class FaithfulnessJudge(LlmJudge):
     `reasoning` lists the claims.
     """
 
-    schema_name = "faithfulness"
+    forms = (FaithfulnessReply,)
+    limits = (MOST_CLAIMS, QUOTE_LIMIT, TEXT_LIMIT)
 
     @staticmethod
-    def prompts_digest() -> str:
-        """Return the digest of prompt, schema and limits."""
-        schema = strict_schema("faithfulness", FaithfulnessReply)["schema"]
-        return digest_of(prompt(PROMPT), TAG_RULE, schema, MOST_CLAIMS, QUOTE_LIMIT, TEXT_LIMIT)
-
-    def instructions(self, _question: Question) -> str:
+    def prompts() -> tuple[str, ...]:
         """Return the prompt."""
-        return prompt(PROMPT)
+        return (prompt("faithfulness.txt"),)
 
     def data(self, _question: Question, response: Response) -> list[str]:
         """Return the sources, of which none is cut, and the answer."""
         sources = "\n".join(between("source", text) for text in _shown(response.sources or ()))
         return [between("sources", sources), tagged("answer", response.answer or "")]
-
-    def form(self, _question: Question) -> type[ReplyForm]:
-        """Return the form of the reply."""
-        return FaithfulnessReply
 
     def fields(self, reply: FaithfulnessReply, _question: Question, response: Response) -> dict[str, Any]:
         """Return the share of claims that are held, and all claims.
@@ -80,7 +70,7 @@ class FaithfulnessJudge(LlmJudge):
         Raises:
             ValueError: the reply quotes words that are not in the answer or the sources.
         """
-        refuse_copy(reply.reasoning, prompt(PROMPT))
+        refuse_copy(reply.reasoning, *self.prompts())
         if problems := list(_problems(reply.claims, response)):
             raise ValueError("; ".join(problems[:SHOWN_PROBLEMS]))
         held = sum(claim.held for claim in reply.claims)

@@ -31,6 +31,9 @@ from evaltrack.judges.server import AnswerError
 from evaltrack.records import Judge, Question, Response, Usage, Verdict, together
 from evaltrack.records.json_text import no_repeats
 
+SCHEMA = "verdict"
+"""The name of the schema of a reply."""
+
 CUT = " [... cut]"
 HISTORY_TAG = "question_history"
 RAW_SHOWN = 500
@@ -71,9 +74,14 @@ class UnreadableVerdictError(Exception):
 
 
 class LlmJudge(Judge, ABC):
-    """Judges with one model. Verdicts that were paid for come from the cache; each trial has its own."""
+    """Judges with one model. Verdicts that were paid for come from the cache; each trial has its own.
 
-    schema_name: str
+    `forms` are the forms of the model's reply. If there are two prompts and forms, the second is for negatives.
+    `limits` are all other numbers on which a verdict depends.
+    """
+
+    forms: tuple[type[ReplyForm], ...]
+    limits: tuple[int, ...]
 
     def __init__(self, llm: LLM, name: str, verdicts: VerdictCache | None = None) -> None:
         self.name, self.digest = name, self.prompts_digest()
@@ -82,20 +90,26 @@ class LlmJudge(Judge, ABC):
 
     @staticmethod
     @abstractmethod
-    def prompts_digest() -> str:
-        """Return the SHA-256 (16 hex digits) of prompts, schemas and limits. Other digests do not compare."""
+    def prompts() -> tuple[str, ...]:
+        """Return the prompts."""
 
-    @abstractmethod
+    @classmethod
+    def prompts_digest(cls) -> str:
+        """Return the digest of prompts, schemas and limits. Verdicts with another digest are not compared.
+
+        The prompt for questions with history is not included, as other questions are judged without it. Cached verdicts
+        are looked up by everything that the judge was shown.
+        """
+        schemas = [strict_schema(SCHEMA, form)["schema"] for form in cls.forms]
+        return digest_of(*cls.prompts(), TAG_RULE, schemas, cls.limits)
+
     def instructions(self, question: Question) -> str:
-        """Return the prompt."""
+        """Return the prompt for a question."""
+        return self.prompts()[-1 if question.negative else 0]
 
     @abstractmethod
     def data(self, question: Question, response: Response) -> list[str]:
         """Return what is shown besides the question, each part between tags."""
-
-    @abstractmethod
-    def form(self, question: Question) -> type[ReplyForm]:
-        """Return the form of the model's reply."""
 
     @abstractmethod
     def fields(self, reply: Any, question: Question, response: Response) -> dict[str, Any]:
@@ -117,7 +131,10 @@ class LlmJudge(Judge, ABC):
         Raises:
             ValueError: it cannot be read, or `fields` refuses it.
         """
-        return self.fields(read_reply(text, self.form(question)), question, response)
+        return self.fields(read_reply(text, self._form(question)), question, response)
+
+    def _form(self, question: Question) -> type[ReplyForm]:
+        return self.forms[-1 if question.negative else 0]
 
     def on_trial(self, trial: int) -> Self:
         """Return the same judge for another trial, with the same connections."""
@@ -154,7 +171,7 @@ class LlmJudge(Judge, ABC):
         await self._llm.aclose()
 
     async def _ask_model(self, messages: Messages, question: Question, response: Response) -> Verdict:
-        schema, messages = strict_schema(self.schema_name, self.form(question)), with_suffix(messages)
+        schema, messages = strict_schema(SCHEMA, self._form(question)), with_suffix(messages)
         first = await self._llm.ask(messages, schema, question.id)
         try:
             return Verdict(judge=self.name, usage=first.usage, **self.read(first.text, question, response))

@@ -16,9 +16,8 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from evaltrack.judges import TEXT_LIMIT
-from evaltrack.judges.client import strict_schema
-from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, digest_of, prompt, refuse_copy, tagged
-from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
+from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, prompt, refuse_copy, tagged
+from evaltrack.judges.neutral_text import inert, occurs, plain, quoted_words
 from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.rubric import ANCHORS, RUBRIC_VERSION, misfits
 from evaltrack.records import Dimensions, ForeignText, Observed, Question, Response
@@ -58,25 +57,17 @@ class ReasoningReply(ReplyForm):
 class ReasoningJudge(LlmJudge):
     """Observes reasoning with one model."""
 
-    schema_name = "observation"
+    forms = (ReasoningReply,)
+    limits = (QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION)
 
     @staticmethod
-    def prompts_digest() -> str:
-        """Return the digest of prompt, schema, limits and the rubric's version."""
-        schema = strict_schema("observation", ReasoningReply)["schema"]
-        return digest_of(reasoning_prompt(), TAG_RULE, schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION)
-
-    def instructions(self, _question: Question) -> str:
+    def prompts() -> tuple[str, ...]:
         """Return the prompt."""
-        return reasoning_prompt()
+        return (reasoning_prompt(),)
 
     def data(self, _question: Question, response: Response) -> list[str]:
         """Return the response."""
         return [tagged("response", response.answer or "(no response)")]
-
-    def form(self, _question: Question) -> type[ReplyForm]:
-        """Return the form of the reply."""
-        return ReasoningReply
 
     def fields(self, reply: ReasoningReply, _question: Question, response: Response) -> dict[str, Any]:
         """Return the reasoning and what is observed.
