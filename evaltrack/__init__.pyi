@@ -16,7 +16,7 @@ from evaltrack.errors import EvaltrackError as EvaltrackError
 from evaltrack.errors import UsageError as UsageError
 from evaltrack.evaluation.result import RunResult as RunResult
 from evaltrack.golden.reader import open_golden as open_golden
-from evaltrack.judges.own_scores import score as score
+from evaltrack.judges.function import score as score
 from evaltrack.records import Question as Question
 from evaltrack.records import Response as Response
 from evaltrack.records import Source as Source

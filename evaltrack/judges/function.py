@@ -1,21 +1,34 @@
-"""Judges answers with a user's function, `package.module:function`, in this process or in separate ones.
+"""Calls a user's functions that judge or score, in this process or in separate ones; defines the decorator `@score`.
 
-It is called as ``judge(question: Question, response: Response)`` and returns a `Verdict` or a mapping of its fields. A
-named function runs in a separate process, like a target function (see `evaltrack.targets.python`).
+A judge, `package.module:function`, is called as ``judge(question: Question, response: Response)`` and returns a
+`Verdict` or a mapping of its fields. A score is called as ``score(question: Question, response: Response)``. It returns
+a number, a bool (1 or 0), None if it could not be measured, or a mapping from the names that `@score(values=...)`
+declares to any of these. An exception is the reason why it was not measured, and the question continues.
+
+A named function runs in a separate process, like a target function (see `evaltrack.targets.python`), or in this one
+with `in_process`, as does a function that is passed as an object. It sees the response without secrets.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
+import json
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.recorded import findings, folded, read_verdict
 from evaltrack.metrics.measure import lacking
-from evaltrack.records import Judge, Question, Response, Verdict
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response, Verdict
+from evaltrack.records.roles import Scorer
+from evaltrack.records.verdict import LARGEST_SCORE
 from evaltrack.targets.child import Call, Service
 from evaltrack.targets.python import binds, import_function
 from evaltrack.targets.threads import user_call
@@ -95,3 +108,169 @@ def answering(name: str) -> Service:
     """
     judge = FunctionJudge(name)
     return Service(lambda call: judge(call.question, call.response))
+
+
+ATTRIBUTE = "__evaltrack_score__"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """The settings of `@score`. `values` has the names and directions for a function that returns a mapping."""
+
+    name: str = ""
+    higher_is_better: bool = True
+    gates: bool = True
+    values: Mapping[str, bool] = field(default_factory=dict)
+
+
+def score(
+    *,
+    name: str = "",
+    higher_is_better: bool = True,
+    gates: bool = True,
+    values: Iterable[str] | Mapping[str, bool] = (),
+) -> Callable[[F], F]:
+    """Decorate a scoring function with its name and direction.
+
+    Args:
+        name: Name of the score; the function's own name if empty.
+        higher_is_better: True if higher values are better.
+        gates: Allow rules of the gate (`max_drop=`) on it.
+        values: The names of the values of a function that returns a mapping, or a mapping from each name to True if
+        higher
+            is better. Each is a score by itself.
+    """
+    directions = dict(values) if isinstance(values, Mapping) else dict.fromkeys(values, higher_is_better)
+    declaration = Declaration(name, higher_is_better, gates, directions)
+
+    def decorate(function: F) -> F:
+        setattr(function, ATTRIBUTE, declaration)
+        return function
+
+    return decorate
+
+
+def declared_scores(function: Callable[..., Any], computed_by: str, name: str = "") -> tuple[OwnScore, ...]:
+    """Return the scores that a function declares, renamed to `name` if that is given.
+
+    A function whose result is annotated `bool` gives 1 or 0.
+
+    Raises:
+        UsageError: a name is not valid for a score, or `name` is given to a function of several values.
+    """
+    declared = getattr(function, ATTRIBUTE, None)
+    declared = declared if isinstance(declared, Declaration) else Declaration()
+    if declared.values and name:
+        raise UsageError(f"`scores=`: `{computed_by}` declares its own names; leave `{name}=` out")
+    own_name = name or declared.name or getattr(function, "__name__", type(function).__name__)
+    values = dict(declared.values) or {own_name: declared.higher_is_better}
+    binary = not declared.values and getattr(function, "__annotations__", {}).get("return") in (bool, "bool")
+    code = _code(function)
+    return tuple(
+        own_score(
+            each,
+            computed_by,
+            [each, computed_by, rising, declared.gates, binary, code],
+            higher_is_better=rising,
+            gates=declared.gates,
+            binary=binary,
+            span=1.0 if binary else None,
+        )
+        for each, rising in values.items()
+    )
+
+
+def own_score(name: str, computed_by: str, said: list[Any], **fields: Any) -> OwnScore:
+    """Return one declaration. Its digest is computed from `said`.
+
+    Raises:
+        UsageError: the name is not valid for a score.
+    """
+    digest = sha256(json.dumps(said, default=str).encode()).hexdigest()[:16]
+    try:
+        return OwnScore(name=name, computed_by=shown_text(computed_by)[:200], digest=digest, **fields)
+    except ValidationError as error:
+        where = error.errors()[0]["loc"][0]
+        rule = "lower-case letters, digits and `_`, beginning with a letter, at most 60"
+        if where == "name":
+            cure = f"write {rule}; name it with NAME={computed_by} or @score(name=...)"
+            raise UsageError(f"`scores=`: `{name!s:.80}` cannot be the name of a score: {cure}") from None
+        raise UsageError(f"`scores=`: `{computed_by}`: `{where}` {error.errors()[0]['msg']}") from None
+
+
+def measured_values(measured: Mapping[str, float | str]) -> OwnValues:
+    """Return values by name. A text is the reason for no value."""
+    values = {name: each for name, each in measured.items() if not isinstance(each, str) and abs(each) <= LARGEST_SCORE}
+    reasons = {name: _why_none(each) for name, each in measured.items() if name not in values}
+    return OwnValues(values=values, reasons=reasons)
+
+
+def _why_none(measured: float | str) -> str:
+    if isinstance(measured, str):
+        return measured
+    return f"the value is {measured:g}; a score is a number from {-LARGEST_SCORE:g} to {LARGEST_SCORE:g}"
+
+
+def _code(function: Callable[..., Any]) -> str:
+    """Return the function's code without comments, docstring and layout; empty if it cannot be read."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return ast.dump(tree)
+
+
+MOST_NAMED = 5
+"""The most undeclared names that a reason lists."""
+
+
+class FunctionScorer(Scorer):
+    """Calls a user's function for each response. A sync function runs in threads.
+
+    Raises:
+        UsageError: it does not take a question and a response, or a name is not valid for a score.
+    """
+
+    def __init__(self, function: Callable[..., Any], place: str, name: str = "", *, own_loop: bool = True) -> None:
+        if not takes_response(function):
+            raise UsageError(f"`scores=`: `{place}` must take (question, response)")
+        self.declared = declared_scores(function, place, name)
+        self._call = user_call(function, own_loop=own_loop)
+
+    async def __call__(self, question: Question, response: Response, /) -> OwnValues:
+        """Return the function's values by name."""
+        return read_values(await self._call(question, response), self.declared)
+
+
+def read_values(returned: object, declared: tuple[OwnScore, ...]) -> OwnValues:
+    """Read a function's result as values and reasons by the declared names."""
+    names = [score.name for score in declared]
+    if not isinstance(returned, Mapping):
+        if len(names) == 1:
+            return measured_values({names[0]: _value(returned, declared[0])})
+        why = f"the function returned {type(returned).__name__}, not a mapping with {', '.join(names)}"
+    elif others := [str(name)[:60] for name in returned if name not in names]:
+        cure = "declare the names of a mapping: @score(values=[...])"
+        why = f"the function returned names that it does not declare: {', '.join(others[:MOST_NAMED])}; {cure}"
+    else:
+        values = {score.name: _value(returned[score.name], score) for score in declared if score.name in returned}
+        return measured_values({name: values.get(name, f"the function returned no `{name}`") for name in names})
+    return OwnValues(reasons=dict.fromkeys(names, why))
+
+
+def _value(value: object, declared: OwnScore) -> float | str:
+    """Return the number, or the reason for no value."""
+    if value is None:
+        return "the function returned None"
+    if declared.binary and type(value).__name__ not in ("bool", "bool_"):  # numpy's too
+        return f"the function returned {type(value).__name__}, and its result is annotated bool"
+    try:
+        if hasattr(value, "__float__"):  # numpy's numbers too
+            return float(value)
+    except Exception:  # noqa: BLE001, S110 - any object may raise anything
+        pass
+    return f"the function returned {type(value).__name__}; return a number, a bool, a mapping or None"

@@ -38,7 +38,7 @@ from typing import Any, Self
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges import FAITHFULNESS, Functions, asks_judge, split_name
-from evaltrack.judges.own_scores import FunctionScorer, measured_values, own_score
+from evaltrack.judges.function import FunctionScorer, measured_values, own_score
 from evaltrack.metrics.aggregate import Ledger, Summary
 from evaltrack.metrics.answers import (
     NO_ANSWER,

@@ -12,6 +12,7 @@ import pytest
 from mlflow.exceptions import MlflowException
 
 from evaltrack.errors import UsageError
+from evaltrack.judges.function import FunctionScorer
 from evaltrack.judges.open_scores import (
     DECLINED,
     MOST_ANSWER,
@@ -23,7 +24,6 @@ from evaltrack.judges.open_scores import (
     open_scorer,
     open_scorers,
 )
-from evaltrack.judges.own_scores import FunctionScorer
 from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
 from evaltrack.records import Judge, OwnValues, Question, Response, Source, Verdict
 from evaltrack.records.verdict import MOST_SCORES

@@ -11,7 +11,7 @@ import pytest
 
 from evaltrack import score
 from evaltrack.errors import UsageError
-from evaltrack.judges.own_scores import FunctionScorer, declared_scores, read_values
+from evaltrack.judges.function import FunctionScorer, declared_scores, read_values
 from evaltrack.records import OwnScore, OwnValues, Question, Response
 
 
