@@ -34,7 +34,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
 from evaltrack.records.base import Text
 from evaltrack.records.config import did_you_mean
-from evaltrack.records.finding_words import finding_words
+from evaltrack.records.json_text import finding_words
 from evaltrack.records.run import MAX_K
 
 MAX_BYTES = 1 << 20

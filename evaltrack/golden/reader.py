@@ -24,8 +24,7 @@ from evaltrack.golden.file import ARRAY, array_entries, check_file, line_entries
 from evaltrack.golden.selection import ALL, Selection, empty_words, sample
 from evaltrack.records import Passage, Question, Turn
 from evaltrack.records.base import as_key
-from evaltrack.records.finding_words import finding_words, id_words
-from evaltrack.records.json_text import MAX_DEPTH, kind_of, other_encoding, too_deep
+from evaltrack.records.json_text import MAX_DEPTH, finding_words, id_words, kind_of, other_encoding, too_deep
 from evaltrack.records.run import SelectedPart
 
 FIELDS = tuple(Question.model_fields)

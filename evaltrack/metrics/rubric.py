@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from evaltrack.errors import UsageError
 from evaltrack.records import Dimensions, Observed, Reasoned
 from evaltrack.records.base import count
-from evaltrack.records.finding_words import unknown_field
+from evaltrack.records.json_text import unknown_field
 from evaltrack.records.verdict import CruxTreatment, Mode, UncertaintyTreatment
 
 RUBRIC_VERSION = 2

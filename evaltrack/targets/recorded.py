@@ -31,8 +31,15 @@ from evaltrack.golden.file import check_file, line_entries, text_lines
 from evaltrack.golden.words import plain_form, text_key, told_apart
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.base import count
-from evaltrack.records.finding_words import strangers_note, take_id
-from evaltrack.records.json_text import InvalidJsonError, from_program, kind_of, other_encoding, parsed
+from evaltrack.records.json_text import (
+    InvalidJsonError,
+    from_program,
+    kind_of,
+    other_encoding,
+    parsed,
+    strangers_note,
+    take_id,
+)
 from evaltrack.system.files import content_digest
 from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text

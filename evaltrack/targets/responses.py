@@ -43,8 +43,7 @@ from pydantic_core import from_json
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Source
 from evaltrack.records.base import cut, without_halves
-from evaltrack.records.finding_words import finding_words
-from evaltrack.records.json_text import MAX_DEPTH, from_program, kind_of, other_encoding, too_deep
+from evaltrack.records.json_text import MAX_DEPTH, finding_words, from_program, kind_of, other_encoding, too_deep
 from evaltrack.records.response import plain, read_usage, unread_counts
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import response_fields, source_fields
