@@ -28,7 +28,7 @@ from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
 from evaltrack.judges.recorded import findings
 from evaltrack.judges.server import AnswerError
-from evaltrack.records import Judge, Question, Response, Usage, Verdict, together
+from evaltrack.records import Judge, Question, Response, Verdict, together
 from evaltrack.records.json_text import no_repeats
 
 SCHEMA = "verdict"
@@ -60,17 +60,6 @@ class ReplyForm(BaseModel):
     """Fields that a model writes. They are read strictly; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
-
-
-class UnreadableVerdictError(Exception):
-    """The judge's answer could not be read, even after one repair attempt. The message has its raw text.
-
-    `usage` is the cost of both attempts.
-    """
-
-    def __init__(self, message: str, usage: Usage | None = None) -> None:
-        super().__init__(message)
-        self.usage = usage
 
 
 class LlmJudge(Judge, ABC):
@@ -151,8 +140,8 @@ class LlmJudge(Judge, ABC):
         """Return the verdict on one response.
 
         Raises:
-            UnreadableVerdictError: the reply could not be read, even after one repair attempt.
-            AnswerError: the model gave no answer.
+            AnswerError: the model gave no answer, or its reply could not be read, even after one repair attempt. The
+                message has the reply, and `usage` is the cost of both attempts.
             ServerRefusesError, AccessLostError, QuotaError, ServerBusyError: no further question can be judged.
         """
         messages = self.messages(question, response)
@@ -192,7 +181,7 @@ class LlmJudge(Judge, ABC):
         except (ValueError, AnswerError) as error:
             problem = f"{wrong}; after one repair attempt: {error}"
             usage = together(usage, getattr(error, "usage", None))
-            raise UnreadableVerdictError(f"{problem}; it wrote: {text[:RAW_SHOWN]!r}", usage) from None
+            raise AnswerError(f"{problem}; it wrote: {text[:RAW_SHOWN]!r}", text, usage) from None
 
     def _key(self, messages: Messages) -> str:
         """Return the cache key: model, server, parameters, prompt, everything shown, and the trial."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, to_json
 
 from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.golden.file import line_entries
@@ -180,11 +180,4 @@ def read_verdict(fields: Mapping[Any, Any]) -> Verdict:
     Raises:
         ValidationError: a field is missing, unknown, of another type or out of range.
     """
-    return Verdict.model_validate(_frozen(fields), strict=True)
-
-
-def _frozen(value: Any) -> Any:
-    """Return the value with lists as tuples and other mappings as dicts. Only these types may differ."""
-    if isinstance(value, Mapping):
-        return {name: _frozen(item) for name, item in value.items()}
-    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value
+    return Verdict.model_validate_json(to_json(fields, inf_nan_mode="constants"), strict=True)

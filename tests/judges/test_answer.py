@@ -23,7 +23,7 @@ from evaltrack.judges.answer import (
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.faithfulness import FaithfulnessReply
-from evaltrack.judges.llm_judge import CUT, ReplyForm, UnreadableVerdictError, prompt, read_reply
+from evaltrack.judges.llm_judge import CUT, ReplyForm, prompt, read_reply
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.reasoning import ReasoningReply
 from evaltrack.judges.server import AnswerError
@@ -225,7 +225,7 @@ def test_after_one_repair_the_raw_text_is_the_error(serve: Serve, tmp_path: Path
     cache, used = open_cache(tmp_path), ServerUsage(600, 70, cached=500, reasoning=3)
     bad = Reply("I'd say 9/10.", usage=ServerUsage(500, 60, cached=1, reasoning=2))
     server = serve(bad, Reply(json.dumps({**GOOD, "accuracy": 2}) + "x" * 2000, usage=used), bad, REFUSAL)
-    with pytest.raises(UnreadableVerdictError) as error:
+    with pytest.raises(AnswerError) as error:
         verdict_of(cache=cache)
 
     assert str(error.value).startswith(
@@ -234,7 +234,7 @@ def test_after_one_repair_the_raw_text_is_the_error(serve: Serve, tmp_path: Path
     )
     assert len(str(error.value)) < 800
     assert error.value.usage == Usage(prompt_tokens=1100, completion_tokens=130, cached_tokens=501, reasoning_tokens=5)
-    with pytest.raises(UnreadableVerdictError, match="I'd say 9/10") as error:
+    with pytest.raises(AnswerError, match="I'd say 9/10") as error:
         verdict_of(cache=cache)
     assert error.value.usage == Usage(prompt_tokens=520, completion_tokens=70, cached_tokens=1, reasoning_tokens=2)
     assert server.calls == 4
