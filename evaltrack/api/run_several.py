@@ -1,4 +1,4 @@
-"""Evaluates several golden sets, or the configurations of a sweep, each as one MLflow run below a parent run."""
+"""Evaluates several golden sets or the configurations of a sweep below a parent run; runs the bundled showcase."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+import evaltrack
+from evaltrack.api.baselines import set_baseline
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.report_html import contender_of, stored_result
-from evaltrack.api.run_eval import check_evaluation, chosen_settings, evaluate_plan
+from evaltrack.api.run_eval import check_evaluation, chosen_settings, evaluate_plan, run_eval
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.loop import Progress
 from evaltrack.evaluation.plan import Plan, planned
@@ -20,6 +22,7 @@ from evaltrack.evaluation.ranking import Contender, rank
 from evaltrack.evaluation.result import RunResult, SetResults, SweepResult
 from evaltrack.evaluation.resume import is_resumable
 from evaltrack.evaluation.settings import EvaluationConfig
+from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, read_sweep
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.base import count, first_of
@@ -27,6 +30,7 @@ from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, lea
 from evaltrack.report.run_text import with_own_note
 from evaltrack.report.sets import sets_note
 from evaltrack.system.processes import Stop
+from evaltrack.tracking.baselines import get_baseline as stored_baseline
 from evaltrack.tracking.find_runs import find_evaluation, named_run
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
@@ -39,7 +43,7 @@ from evaltrack.tracking.parents import (
 )
 from evaltrack.tracking.runs import OpenRun, Place, Status
 from evaltrack.tracking.server_retries import few_retries
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.store import Store, choose_experiment, connect
 
 if TYPE_CHECKING:
     from evaltrack.options import EvaluationOptions
@@ -336,3 +340,54 @@ def _contender(store: Store, name: str, runs: list[tuple[Configuration, RunResul
     """Return one configuration, whose runs differ only in their seeds, for the leaderboard."""
     axes = {key: value for key, value in runs[0][0].axes.items() if key != "seed"}
     return contender_of(store, name or runs[0][1].signature.target, [result for _, result in runs], axes)
+
+
+GOLDEN = "travel.jsonl"
+BEFORE, AFTER = "chunks by heading", "chunks of 120 words"
+CHANGE = "chunk=words:120"
+"""The change: means hardly move, but single questions break."""
+
+REASON = "evaltrack run --demo"
+"""The reason stored with the showcase's baseline."""
+
+
+def demo_golden() -> Path:
+    """Return the showcase's golden set, which has its corpus next to it, from the installation or the checkout.
+
+    Raises:
+        UsageError: this installation has none.
+    """
+    package = Path(evaltrack.__file__).parent
+    places = (package / "showcase" / GOLDEN, package.parent / "golden" / GOLDEN)
+    for path in places:
+        if path.is_file():
+            return path
+    raise UsageError(f"the showcase is not in this installation ({places[0]}); install evaltrack from a wheel again")
+
+
+def run_demo(progress: ProgressChoice = None, **settings: Any) -> tuple[RunResult, RunResult]:
+    """Evaluate BM25 on the showcase's golden set, make that its baseline, and evaluate it again after a change.
+
+    No key and no server are needed. `compare_runs` then shows what the change broke.
+
+    Args:
+        progress: As in `run_eval`.
+        **settings: As in `run_eval`.
+
+    Raises:
+        UsageError: the golden set `travel` has a baseline set by the user in the experiment, or a setting is wrong.
+        TrackingError: the MLflow store is out of reach, or does not hold what was written.
+    """
+    golden = demo_golden()
+    named = {"experiment": settings["experiment"]} if "experiment" in settings else {}
+    experiment = settings_of(EvaluationConfig, named).experiment or None
+    store = connect()
+    baseline = stored_baseline(store, choose_experiment(store, experiment).experiment_id, golden.stem)
+    if baseline is not None and baseline.reason != REASON:
+        problem = f"golden set `{golden.stem}` of this experiment has a baseline that is not of the showcase"
+        raise UsageError(f"{problem}; name another experiment with `experiment=demo`")
+    target = f"bm25:{golden.parent / 'corpus' / golden.stem}"
+    before = run_eval(golden, target=target, progress=progress, **{**settings, "run_name": BEFORE})
+    set_baseline(before.run_id, reason=REASON, experiment=experiment)
+    after = run_eval(golden, target=f"{target}?{CHANGE}", progress=progress, **{**settings, "run_name": AFTER})
+    return before, after

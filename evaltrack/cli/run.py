@@ -141,7 +141,7 @@ def print_result(result: RunResult, output: str) -> None:
 
 def run_showcase(settings: dict[str, Any], output: str) -> int:
     """Evaluate the showcase before and after its change, and print both. JSON holds only the second run."""
-    from evaltrack.api.run_demo import AFTER, BEFORE, run_demo
+    from evaltrack.api.run_several import AFTER, BEFORE, run_demo
     from evaltrack.evaluation.settings_sources import settings_of
     from evaltrack.system.processes import quoted
 

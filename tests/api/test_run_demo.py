@@ -10,7 +10,7 @@ import pytest
 
 import evaltrack
 from evaltrack import get_baseline, set_baseline
-from evaltrack.api.run_demo import demo_golden, run_demo
+from evaltrack.api.run_several import demo_golden, run_demo
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from tests.conftest import REPO, few_questions
@@ -61,7 +61,7 @@ def test_the_wheel_brings_it(tmp_path: Path) -> None:
     pages = {path.name: path.read_bytes() for path in (REPO / "golden/corpus/travel").iterdir()}
     assert {path.name: path.read_bytes() for path in (site / "showcase/corpus/travel").iterdir()} == pages
     assert (site / "api/project/sample/sample.jsonl").is_file()
-    code = "from evaltrack.api.run_demo import demo_golden; print(demo_golden())"
+    code = "from evaltrack.api.run_several import demo_golden; print(demo_golden())"
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert found.stdout.strip() == str(site / "showcase/travel.jsonl"), found.stderr
