@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from evaltrack.errors import Guide, InconclusiveError, UsageError
-from evaltrack.evaluation.resume import was_killed
+from evaltrack.evaluation.journal import JournalBusyError
+from evaltrack.evaluation.resume import is_resumable
 from evaltrack.golden.reader import golden_name
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Signature
@@ -207,10 +209,11 @@ def _check_newest(store: Store, experiment_id: str, golden: str | None, candidat
     the journal open.
     """
     since = candidate.started_at if candidate else 0
-    for run_id, name, journal in running_evaluations(store, experiment_id, golden, since=since):
-        if was_killed(journal):
-            cure = f"resume it (evaltrack resume {run_id}), run it again, or name another run"
-            raise InconclusiveError(f"the newest run {run_id} ({shown_text(name)}) was killed; {cure}")
+    for run_id, name in running_evaluations(store, experiment_id, golden, since=since):
+        with suppress(JournalBusyError):
+            if is_resumable(run_id, store):
+                cure = f"resume it (evaltrack resume {run_id}), run it again, or name another run"
+                raise InconclusiveError(f"the newest run {run_id} ({shown_text(name)}) was killed; {cure}")
     for status, ended in (("FAILED", "failed"), ("KILLED", "was interrupted")):
         newer = newest_evaluation(store, experiment_id, golden, status=status)
         if newer is not None and newer.started_at > since:

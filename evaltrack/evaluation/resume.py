@@ -191,16 +191,6 @@ def journal_named(name: str) -> Path | None:
     return state_folder() / f"{name}{ENDING}" if re.fullmatch(r"[0-9a-f]{32}", name) else None
 
 
-def was_killed(name: str) -> bool:
-    """Return True if this machine has the unfinished journal of this name and no process has it open."""
-    path = journal_named(name)
-    stored: dict[str, Any] = {}
-    if path is not None:
-        with suppress(UsageError):
-            stored = read_command(path)
-    return bool(stored) and not stored.get("finished")
-
-
 def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield every journal that no process has open with the data about its run, the newest first.
 

@@ -246,19 +246,15 @@ def is_there(store: Store, run_id: str) -> bool:
     return True
 
 
-def running_evaluations(
-    store: Store, experiment_id: str, golden: str | None, *, since: int
-) -> list[tuple[str, str, str]]:
-    """Return the newest evaluations that are RUNNING and started after `since` (milliseconds since 1970).
-
-    Each is a tuple of its id, its name, and the name of its journal.
+def running_evaluations(store: Store, experiment_id: str, golden: str | None, *, since: int) -> list[tuple[str, str]]:
+    """Return id and name of the newest evaluations that are RUNNING and started after `since` (in ms since 1970).
 
     Raises:
         TrackingError: the store does not answer.
     """
     wanted = f"{_with_status(golden, 'RUNNING')} AND attributes.start_time > {since}"
     runs = search_runs(store, "looking for runs that are RUNNING", [experiment_id], wanted, RECENT)
-    return [(run.info.run_id, run.info.run_name or "", run.data.tags.get(JOURNAL_TAG, "")) for run in runs]
+    return [(run.info.run_id, run.info.run_name or "") for run in runs]
 
 
 def fetch_rows(store: Store, run: Run, folder: Path, name: RowsFile = ROWS) -> Path:
