@@ -29,7 +29,7 @@ from evaltrack.records import (
 )
 from evaltrack.records.base import cut, valid_text
 from evaltrack.records.row import FailureKind, seconds_now
-from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
+from evaltrack.targets.failures import facts_of
 from evaltrack.targets.threads import aside
 from evaltrack.targets.worker_pool import InterruptedCallError, asked_twice
 
@@ -179,22 +179,21 @@ class Evaluator:
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise  # evaltrack is being stopped; otherwise it is the target's own
             outcome = error
-        if deadline.expired():  # also if the target swallowed it: late is late
-            kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
-            return self._failure(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", usage_of(outcome))
-        if not isinstance(outcome, BaseException):
+        is_late = deadline.expired()  # also if the target swallowed it: late is late
+        if not is_late and not isinstance(outcome, BaseException):
             return outcome
+        facts = facts_of(outcome)
+        if is_late:
+            kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
+            return self._failure(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", facts.usage)
         if who == "judge":
-            return self._failure("judge_error", described(outcome), usage_of(outcome))
-        if isinstance(outcome, InvalidResponseError):
-            problem = str(outcome)
-            joint = " " if problem.startswith(("is ", "has ", "holds ")) else ": "
-            what = f"what the target returned{joint}{problem}"
-            return self._failure("target_invalid", what, trace=trace_of(outcome))
-        text = traceback_of(outcome)
-        traceback = valid_text(self.redactor.text(text))[-TRACEBACK_LIMIT:] if text else None
-        told = {"traceback": traceback, "trace": trace_of(outcome)}
-        return self._failure("target_error", described(outcome), usage_of(outcome), **told)
+            return self._failure("judge_error", facts.text, facts.usage)
+        if facts.kind == "invalid":
+            joint = " " if facts.text.startswith(("is ", "has ", "holds ")) else ": "
+            return self._failure("target_invalid", f"what the target returned{joint}{facts.text}", trace=facts.trace)
+        text = facts.traceback
+        told = {"traceback": valid_text(self.redactor.text(text))[-TRACEBACK_LIMIT:] if text else None}
+        return self._failure("target_error", facts.text, facts.usage, trace=facts.trace, **told)
 
     def _failure(self, kind: FailureKind, message: str, usage: Usage | None = None, **more: Any) -> Failure:
         return failure(kind, self.redactor.text(message), usage, **more)

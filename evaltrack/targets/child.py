@@ -17,15 +17,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from traceback import clear_frames
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
 
 from evaltrack.errors import EvaltrackError
-from evaltrack.records import Question, Response, Usage
+from evaltrack.records import Question, Response
 from evaltrack.records.base import Record
-from evaltrack.records.response import TraceHome, TracePlace
+from evaltrack.records.response import TraceHome
 from evaltrack.system.processes import end_own_group, limit_own_memory
-from evaltrack.targets.failures import READ_LIMIT, InvalidResponseError, described, trace_of, traceback_of, usage_of
+from evaltrack.targets.failures import InvalidResponseError, facts_of
 from evaltrack.targets.threads import loop_in_thread
 from evaltrack.tracking.question_spans import expect_many_spans
 
@@ -64,28 +64,6 @@ class Service:
     answer: Callable[[Call], Awaitable[Record]]
     facts: Callable[[], Mapping[str, Any]] = dict
     finish: Callable[[], Awaitable[None]] | None = None
-
-
-class CallError(Record):
-    """The error of a call: an invalid response, an error that the function raised, or too little memory."""
-
-    kind: Literal["invalid", "raised", "memory"]
-    text: str
-    usage: Usage | None = None
-    traceback: str | None = None
-    trace: TracePlace | None = None
-
-    @classmethod
-    def of(cls, error: BaseException) -> Self:
-        """Return the error with its usage, its traceback, and the trace it was raised in."""
-        is_invalid = isinstance(error, InvalidResponseError)
-        return cls(
-            kind="invalid" if is_invalid else "memory" if isinstance(error, MemoryError) else "raised",
-            text=str(error)[:READ_LIMIT] if is_invalid else described(error),
-            usage=usage_of(error),
-            traceback=traceback_of(error),
-            trace=trace_of(error),
-        )
 
 
 def main(order: dict[str, Any]) -> None:
@@ -156,7 +134,7 @@ class _Server:
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a call that fails ends nothing but itself
             if isinstance(error, MemoryError):
                 clear_frames(error.__traceback__)  # else the frames that filled the memory leave none for the answer
-            word, content = FAILED, CallError.of(error).model_dump_json().encode()
+            word, content = FAILED, facts_of(error).model_dump_json().encode()
         self.send(number, word, content)
 
     async def _end(self, service: Service) -> None:

@@ -8,8 +8,9 @@ import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
-from evaltrack.records import Usage
+from evaltrack.records import Record, Usage
 from evaltrack.records.response import TracePlace
 
 READ_LIMIT = 100_000
@@ -24,11 +25,7 @@ FRAMES = 50
 
 
 class InvalidResponseError(ValueError):
-    """The return value of a target cannot be read as a `Response`; `trace` is the trace of the call."""
-
-    def __init__(self, text: str, trace: TracePlace | None = None) -> None:
-        super().__init__(text)
-        self.evaltrack_trace = trace
+    """The return value of a target cannot be read as a `Response`."""
 
 
 class NotRecordedError(LookupError):
@@ -40,14 +37,23 @@ class FailedElsewhereError(RuntimeError):
 
 
 class RaisedElsewhereError(Exception):
-    """An error of a user's function in another process; the message begins with the type, as `described` does."""
+    """An error of a user's function in another process."""
 
-    def __init__(
-        self, text: str, usage: Usage | None = None, traceback_text: str | None = None, trace: TracePlace | None = None
-    ) -> None:
-        super().__init__(text)
-        self.usage = usage
-        self.evaltrack_traceback, self.evaltrack_trace = traceback_text, trace
+
+class ErrorFacts(Record):
+    """The text of an error, with its type unless the text says all, and what it reports and where it was raised."""
+
+    kind: Literal["invalid", "raised", "memory"] = "raised"
+    text: str
+    usage: Usage | None = None
+    traceback: str | None = None
+    trace: TracePlace | None = None
+
+    def as_error(self) -> Exception:
+        """Return an error with these facts."""
+        error = (InvalidResponseError if self.kind == "invalid" else RaisedElsewhereError)(self.text)
+        error.evaltrack_facts = self  # type: ignore[union-attr]
+        return error
 
 
 def refuse_error(value: object) -> None:
@@ -66,35 +72,24 @@ def error_text(error: object) -> str:
     return (error if isinstance(error, str) else json.dumps(error, ensure_ascii=False, default=str))[:MAX_ERROR]
 
 
-def described(error: BaseException) -> str:
-    """Return the type of an error and its message; of an error of evaltrack only its message, which says all."""
-    message = _message(error)
-    return message if type(error).__module__.startswith("evaltrack.") else f"{type(error).__name__}: {message}"
-
-
-def usage_of(outcome: object) -> Usage | None:
-    """Return the usage of a failed or late call; None if it reports none."""
-    usage = _attribute(outcome, "usage")
-    return usage if isinstance(usage, Usage) else None
+def facts_of(error: object) -> ErrorFacts:
+    """Return the facts of an error, or the usage of a late response."""
+    if isinstance(facts := _attribute(error, "evaltrack_facts"), ErrorFacts):
+        return facts
+    usage, name, text = _attribute(error, "usage"), type(error).__name__, _text(error)
+    kind: Literal["invalid", "raised", "memory"] = "memory" if isinstance(error, MemoryError) else "raised"
+    return ErrorFacts(
+        kind="invalid" if isinstance(error, InvalidResponseError) else kind,
+        text=text if type(error).__module__.startswith("evaltrack.") else f"{name}: {text}",
+        usage=usage if isinstance(usage, Usage) else None,
+    )
 
 
 def note_origin(error: BaseException, trace: TracePlace | None = None) -> None:
-    """Store the traceback and the trace of an error of a user's function as its attributes."""
+    """Store the traceback and the trace of an error of a user's function in it."""
+    facts = facts_of(error).model_copy(update={"traceback": _traceback(error), "trace": trace})
     with suppress(Exception):  # a class of the user may refuse attributes
-        error.evaltrack_traceback = _traceback(error)  # type: ignore[attr-defined]
-        error.evaltrack_trace = trace  # type: ignore[attr-defined]
-
-
-def traceback_of(outcome: object) -> str | None:
-    """Return the traceback that an error holds."""
-    text = _attribute(outcome, "evaltrack_traceback")
-    return text if isinstance(text, str) else None
-
-
-def trace_of(outcome: object) -> TracePlace | None:
-    """Return the trace that an error was raised in."""
-    trace = _attribute(outcome, "evaltrack_trace")
-    return trace if isinstance(trace, TracePlace) else None
+        error.evaltrack_facts = facts  # type: ignore[attr-defined]
 
 
 def _attribute(outcome: object, name: str) -> object:
@@ -113,7 +108,7 @@ def _traceback(error: BaseException) -> str | None:
     return "".join(report.format())[-READ_LIMIT:] if report.stack else None
 
 
-def _message(error: BaseException) -> str:
+def _text(error: object) -> str:
     try:
         return str(error)[:READ_LIMIT]
     except Exception:

@@ -25,8 +25,8 @@ from typing import Any, TypeVar
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records.roles import Closable
 from evaltrack.system.processes import kill_group, own_group
-from evaltrack.targets.child import FAILED, GOODBYE, MOST_BYTES, READY, REFUSED, Call, CallError
-from evaltrack.targets.failures import InvalidResponseError, RaisedElsewhereError, ending
+from evaltrack.targets.child import FAILED, GOODBYE, MOST_BYTES, READY, REFUSED, Call
+from evaltrack.targets.failures import ErrorFacts, ending
 
 T = TypeVar("T")
 MAX_WORKERS = 256
@@ -163,12 +163,12 @@ class Process(asyncio.SubprocessProtocol):
             self._why = f"cannot be started again: {self.problem}"
         else:
             self._unheard.discard(int(number))
-            failed = CallError.model_validate_json(body) if word == FAILED else None
+            failed = ErrorFacts.model_validate_json(body) if word == FAILED else None
             is_out_of_memory = failed is not None and failed.kind == "memory"
             is_crowded = is_out_of_memory and len(self.waiting) > 1  # any of the calls may have taken the memory
             if not is_crowded and (future := self.waiting.pop(int(number), None)) and not future.done():
                 self.answered += 1
-                future.set_exception(_error(failed)) if failed else future.set_result(body)
+                future.set_exception(failed.as_error()) if failed else future.set_result(body)
             if is_out_of_memory:
                 self.kill("ran out of memory, and was killed")
 
@@ -229,12 +229,6 @@ class Process(asyncio.SubprocessProtocol):
         seconds = 0.0 if self.facts is None else END_SECONDS if self.cancelled else FINISH_SECONDS
         self._kill_later(seconds, lambda: True, "")
         await self.over.wait()
-
-
-def _error(failed: CallError) -> Exception:
-    if failed.kind == "invalid":
-        return InvalidResponseError(failed.text, failed.trace)
-    return RaisedElsewhereError(failed.text, failed.usage, failed.traceback, failed.trace)
 
 
 @cache
