@@ -97,11 +97,6 @@ class Bm25ByDomain(Target):
     def __init__(self, indexes: Mapping[str, Bm25Target]) -> None:
         self.indexes = indexes
 
-    @property
-    def floor(self) -> float:
-        """The highest floor of the indexes."""
-        return max(index.floor for index in self.indexes.values())
-
     @cached_property
     def corpus(self) -> str:
         """The state of the pages of all domains."""

@@ -196,18 +196,29 @@ class HttpTarget(Target):
             self._client = None
 
     async def _read_body(self, response: httpx2.Response) -> bytes:
-        """Return the body of a response; raise for an error status or too many bytes."""
-        if not response.is_success:
-            beginning = excerpt(await _beginning(response), self._mask)
-            cure = CURES.get(response.status_code, "")
-            if response.has_redirect_location:
-                place = excerpt(response.headers["location"].encode("utf-8", "replace"), self._mask)
-                cure = f"; it redirects to {place}: name that URL as the target"
-            raise HttpTargetError(f"status {response.status_code}: {beginning or '(an empty body)'}{cure}")
-        body = await _read(response, MAX_BYTES)
-        if len(body) > MAX_BYTES:
+        """Return the decompressed body of a response; raise for an error status or too many bytes."""
+        import httpx2
+
+        body, limit = bytearray(), MAX_BYTES if response.is_success else EXCERPT_BYTES
+        try:
+            async with aclosing(response.aiter_bytes()) as chunks:
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) > limit:
+                        break
+        except httpx2.HTTPError:
+            if response.is_success:  # otherwise the status matters more
+                raise
+        if response.is_success and len(body) > limit:
             raise HttpTargetError(f"the response is longer than {MAX_BYTES:,} bytes and was cut off")
-        return body
+        if response.is_success:
+            return bytes(body)
+        cure = CURES.get(response.status_code, "")
+        if response.has_redirect_location:
+            place = excerpt(response.headers["location"].encode("utf-8", "replace"), self._mask)
+            cure = f"; it redirects to {place}: name that URL as the target"
+        beginning = excerpt(bytes(body), self._mask)
+        raise HttpTargetError(f"status {response.status_code}: {beginning or '(an empty body)'}{cure}")
 
     def _opened(self) -> httpx2.AsyncClient:
         from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -245,27 +256,6 @@ class HttpTarget(Target):
             return f"cannot connect to {_origin(self._url)}: {_root(error)}; is the server running?"
         message = excerpt(str(error).encode("utf-8", "replace"), self._mask)
         return f"the server closed the connection, or does not speak HTTP: {message or type(error).__name__}"
-
-
-async def _read(response: httpx2.Response, limit: int) -> bytes:
-    """Return the decompressed body; if it is longer than `limit` bytes, reading stops shortly after the limit."""
-    body = bytearray()
-    async with aclosing(response.aiter_bytes()) as chunks:
-        async for chunk in chunks:
-            body += chunk
-            if len(body) > limit:
-                break
-    return bytes(body)
-
-
-async def _beginning(response: httpx2.Response) -> bytes:
-    """Return enough of the body for an excerpt; empty if it cannot be read, as the status matters more."""
-    import httpx2
-
-    try:
-        return await _read(response, EXCERPT_BYTES)
-    except httpx2.HTTPError:
-        return b""
 
 
 def _origin(url: httpx2.URL) -> str:
