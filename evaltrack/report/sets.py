@@ -15,9 +15,10 @@ from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, Se
 from evaltrack.evaluation.ranking import Leaderboard
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.records.base import count
+from evaltrack.records.row import failure_words
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_text import comment_templates
-from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, reasons
+from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, next_steps, reasons
 from evaltrack.report.escaping import clip, json_document
 from evaltrack.report.html.page import document, render
 from evaltrack.report.html.run_page import run_kind
@@ -165,7 +166,7 @@ def _fields(made: SetComparisons) -> dict[str, Any]:
 
 
 def _told(each: ComparedSet) -> dict[str, Any]:
-    """Return the reasons of a verdict that is not ok, the main cause, and the questions that broke with their causes.
+    """Return the reasons of a verdict that is not ok, the main cause, the next step, and the questions that broke.
 
     A verdict on only a part is said in any case.
     """
@@ -175,8 +176,8 @@ def _told(each: ComparedSet) -> dict[str, Any]:
     words = say.verdict(made)
     lines = [words] if words != VERDICT_TITLES[each.verdict] else []
     if each.verdict != "ok":
-        lines += [*reasons(made), *filter(None, [say.cause(made)])]
-    broke = [(change.id, change.question, say.why(change)) for change in made.flips[:QUESTIONS]]
+        lines += [*reasons(made), *filter(None, [say.cause(made)]), *next_steps(made)[:1]]
+    broke = [(each.id, each.question, failure_words(each.cause.detail)) for each in made.flips[:QUESTIONS]]
     return {"golden": each.golden, "lines": lines, "broke": broke, "more": len(made.flips) - len(broke)}
 
 
