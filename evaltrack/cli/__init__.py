@@ -103,7 +103,7 @@ def cli(ctx: click.Context, config: str) -> None:
     Set an option with the environment variable EVALTRACK_<COMMAND>_<NAME>, or in evaltrack.toml or pyproject.toml. Use
     --config or EVALTRACK_CONFIG to read another settings file.
     """
-    from evaltrack.cli.options import check_environment, defaults_of, name_variables
+    from evaltrack.cli.options import check_environment, defaults_of
     from evaltrack.evaluation.settings_sources import read_settings, table_place
     from evaltrack.records.config import did_you_mean
 
@@ -120,7 +120,6 @@ def cli(ctx: click.Context, config: str) -> None:
             raise UsageError(f"{table_place(table)}: there is no command `{table}`; {did_you_mean(table, COMMANDS)}")
     if command := cli.get_command(ctx, name):
         check_environment(os.environ, command)
-        name_variables(command, f"EVALTRACK_{name}")
         ctx.default_map = {name: defaults_of(command, settings.get(name, {}), name)}
 
 

@@ -30,9 +30,9 @@ WIDTH = 100
 @click.argument("question")
 @settings_options(EvaluationConfig, "target", "target_options", "k", "timeout")
 @click.option("--domain", default="ask", show_default=True, help="The question's domain, for bm25: with by=domain.")
-@click.option("--history", "history_file", type=click.Path(), help="JSON file with the turns before the question.")
+@click.option("--history", type=click.Path(), help="JSON file with the turns before the question.")
 @output_option()
-def ask(question: str, domain: str, history_file: str | None, output: str, settings: dict[str, Any]) -> int:
+def ask(question: str, domain: str, history: str | None, output: str, settings: dict[str, Any]) -> int:
     """Ask a target one QUESTION and show its ranked sources, with the chunk ids that a golden set expects.
 
     \b
@@ -47,10 +47,9 @@ def ask(question: str, domain: str, history_file: str | None, output: str, setti
 
     if not question.strip():
         raise UsageError("the question is empty; write some text")
-    history = _history(history_file) if history_file else []
     config = settings_of(EvaluationConfig, settings)
     with redirect_stdout(sys.stderr):  # stdout is for the result; a target may print
-        row = ask_target(question, domain=domain, history=history, **settings)
+        row = ask_target(question, domain=domain, history=_history(history) if history else [], **settings)
     if output == "json":
         print_json(_as_json(row, config.target, config.k))
     elif row.response is not None:

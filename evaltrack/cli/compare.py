@@ -40,16 +40,15 @@ COMPARED = in_group("What is compared")
 @click.option("--experiment", default="", help=EXPERIMENT_HELP, **COMPARED)
 @settings_options(ComparisonConfig)
 @click.option("--log/--no-log", default=True, help=LOG_HELP, **in_group("In MLflow"))
-@click.option("-o", "--output-file", "files", multiple=True, type=click.Path(), help=FILES_HELP, **in_group("Result"))
-@click.option("--all", "everything", is_flag=True, help=ALL_HELP, **in_group("Result"))
+@click.option("-o", "--output-file", multiple=True, type=click.Path(), help=FILES_HELP, **in_group("Result"))
+@click.option("--all", is_flag=True, help=ALL_HELP, **in_group("Result"))
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.", **in_group("Result"))
 @output_option("markdown")
 def compare(
     runs: tuple[str, ...],
     baseline_run: str,
     baseline: str,
-    files: tuple[str, ...],
-    everything: bool,
+    output_file: tuple[str, ...],
     github: bool,
     output: str,
     settings: dict[str, Any],
@@ -85,9 +84,10 @@ def compare(
     from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown
     from evaltrack.system.files import check_result_file
 
-    for name in files:
+    for name in output_file:
         check_suffix(name)
         check_result_file(Path(name), reads=[baseline])
+    everything = options.pop("all")
     options |= settings | {"experiment": options["experiment"] or None, "say": say}
     if len(runs) > 1:
         _check_sets(runs, baseline_run, baseline)
@@ -107,7 +107,7 @@ def compare(
         exit_code, write = one.exit_code, partial(write_comparison, one)
         table, json_pieces = partial(print_comparison, one, everything=everything), partial(json_text, one)
         markdown = partial(comparison_markdown, one)
-    code_of_files = write_files(write, files)
+    code_of_files = write_files(write, output_file)
     print_result_as(output, table, lambda: [json_pieces()], markdown)
     for line in chain.from_iterable(map(annotations, compared)) if github else ():
         print_command(line, err=output != "table")  # stdout has the table, or what a program reads

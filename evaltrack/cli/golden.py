@@ -140,7 +140,7 @@ UNJUDGED_HELP = "Judge the ungraded sources in the first k of this run."
 @golden.command()
 @FILE
 @CORPUS
-@click.option("-t", "--target", "targets", multiple=True, help="Retriever whose chunks to show; repeatable.")
+@click.option("-t", "--target", multiple=True, help="Retriever whose chunks to show; repeatable.")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(1, 100), help="Chunks of each retriever.")
 @click.option("--unjudged", default="", metavar="RUN", help=UNJUDGED_HELP)
 @click.option("--by", default="", help="Name of the reviewer.  [default: the login name]")
@@ -149,7 +149,7 @@ UNJUDGED_HELP = "Judge the ungraded sources in the first k of this run."
 def review(
     file: str,
     corpus: str | None,
-    targets: tuple[str, ...],
+    target: tuple[str, ...],
     k: int,
     unjudged: str,
     by: str,
@@ -169,7 +169,7 @@ def review(
     from evaltrack.ui.local import serve
     from evaltrack.ui.review import GoldenReview, review_app
 
-    made = GoldenReview(file, corpus or None, list(map(from_caller, targets)), k=k, by=by, unjudged=unjudged)
+    made = GoldenReview(file, corpus or None, list(map(from_caller, target)), k=k, by=by, unjudged=unjudged)
     try:
         serve(partial(review_app, made), port, lambda address, file: _announce(address, file, opens=not no_open))
     except KeyboardInterrupt:
@@ -204,13 +204,12 @@ def _announce(address: str, file: str, *, opens: bool) -> None:
 @click.option("--category", default=None, help="Its category, such as installation, usage, troubleshooting or api.")
 @click.option("--domain", default=None, help="The question's domain.  [default: the name of FILE]")
 @click.option("--notes", default=None, help="Why the question is there.")
-@click.option("--id", "key", default=None, help="The question's id.  [default: one more than the largest number]")
+@click.option("--id", default=None, help="The question's id.  [default: one more than the largest number]")
 @click.option("--draft", is_flag=True, help="Add it as a draft, which runs leave out.")
 @CORPUS
 @OUTPUT
 def add(
     file: str,
-    key: str | None,
     output: str,
     expect: tuple[str, ...],
     source: tuple[str, ...],
@@ -243,7 +242,7 @@ def add(
     if all(fields[name] is None for name in expectations):
         cure = "give --expect, --source, --quote, --negative or --answer, or add it as a --draft"
         raise UsageError(f"the question expects nothing; {cure}")
-    made = add_question(file, corpus=corpus or None, id=key, **fields)
+    made = add_question(file, corpus=corpus or None, **fields)
     if output == "json":
         print_json(made.model_dump(mode="json", exclude_defaults=True))
     else:
@@ -260,9 +259,9 @@ NUMBER = click.IntRange(0, 10_000)
 @click.option("--negatives", default=5, show_default=True, type=NUMBER, help="Number that the pages do not answer.")
 @click.option("--chunk", default="heading", show_default=True, help="heading or words:SIZE[:OVERLAP].")
 @click.option("--model", required=True, help="Model that writes the questions; key and server as for judges.")
-@click.option("--category", "categories", multiple=True, help="Category of the questions; repeatable, in turn.")
+@click.option("--category", multiple=True, help="Category of the questions; repeatable, in turn.")
 @OUTPUT
-def draft(file: str, model: str, categories: tuple[str, ...], output: str, **options: Any) -> int:
+def draft(file: str, model: str, category: tuple[str, ...], output: str, **options: Any) -> int:
     """Let a model propose questions on a corpus, as drafts at the end of FILE.
 
     \b
@@ -280,7 +279,7 @@ def draft(file: str, model: str, categories: tuple[str, ...], output: str, **opt
     with shown_progress(choice=True) as progress:
         told = partial(progress.note, "proposing")
         try:
-            made = draft_by_model(file, model=model, categories=categories, on_progress=told, **options)
+            made = draft_by_model(file, model=model, categories=category, on_progress=told, **options)
         except KeyboardInterrupt:
             kept = f"the valid proposals are in {file}; run the same command to continue"
             raise KeyboardInterrupt(kept) from None
@@ -322,11 +321,9 @@ PASSAGES_HELP = "Where to look up the expected sources: a folder of pages, or a 
 
 @golden.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--from", "form", default="auto", show_default=True, type=FORMAT, help="Format; auto looks at the content."
-)
+@click.option("--from", default="auto", show_default=True, type=FORMAT, help="Format; auto looks at the content.")
 @click.option("-o", "--output-file", required=True, type=click.Path(), help="The golden set to write, a .jsonl.")
-@click.option("--map", "fields", multiple=True, help="Column or JMESPath that holds a field: FIELD=PATH; repeatable.")
+@click.option("--map", multiple=True, help="Column or JMESPath that holds a field: FIELD=PATH; repeatable.")
 @click.option("--separator", default=";", show_default=True, help="Separator of ids in one cell.")
 @click.option(
     "--encoding", default="", help="Encoding of text files.  [default: UTF-8, or the byte order mark decides]"
@@ -337,7 +334,7 @@ PASSAGES_HELP = "Where to look up the expected sources: a folder of pages, or a 
 @click.option("--force", is_flag=True, help="Replace an existing golden set.")
 @OUTPUT
 def import_command(
-    files: tuple[str, ...], form: str, output_file: str, corpus: str, force: bool, output: str, **options: Any
+    files: tuple[str, ...], output_file: str, corpus: str, force: bool, output: str, **options: Any
 ) -> None:
     """Convert files from another tool into a golden set; unknown columns go to `metadata`.
 
@@ -356,7 +353,7 @@ def import_command(
     """
     from evaltrack.api.import_golden import import_golden
 
-    options["fields"] = _mapped_fields(options["fields"])
+    form, options["fields"] = options.pop("from"), _mapped_fields(options.pop("map"))
     made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)
     if output == "json":
         print_json({**asdict(made), "path": str(made.path)})

@@ -25,9 +25,9 @@ def judge() -> None:
 @judge.command()
 @click.argument("run")
 @click.option("--times", default=3, show_default=True, help="Number of times to judge each response again.")
-@click.option("--judge", "judges", multiple=True, help=JUDGE_HELP)
+@click.option("--judge", multiple=True, help=JUDGE_HELP)
 @OUTPUT
-def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
+def replay(run: str, times: int, judge: tuple[str, ...], output: str) -> None:
     """Judge the stored responses of RUN again, without the target.
 
     \b
@@ -45,7 +45,7 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
 
     with redirect_stdout(sys.stderr), shown_progress(choice=True) as progress:
         note = partial(progress.note, "judging again")
-        result = replay_judge(run, times=times, judge=judges, on_progress=note)
+        result = replay_judge(run, times=times, judge=judge, on_progress=note)
     if output == "json":
         print_json(record_data(result, "replay"))
     else:

@@ -213,19 +213,6 @@ def _default(option: click.Option, value: Any, place: str) -> list[str] | str:
     return texts if option.multiple else texts[0]
 
 
-def name_variables(command: click.Command, prefix: str) -> None:
-    """Let environment variables have the names of options: EVALTRACK_COMPARE_ALL is `--all` of compare."""
-    if isinstance(command, click.Group):
-        for name, below in command.commands.items():
-            name_variables(below, f"{prefix}_{name}")
-    for option in own_options(command).values():
-        option.envvar = f"{prefix}_{_long_name(option)}".upper()
-
-
-def _long_name(option: click.Option) -> str:
-    return max(option.opts, key=len).lstrip("-").replace("-", "_")
-
-
 def check_environment(environment: Mapping[str, str], command: click.Command) -> None:
     """Refuse variables that look like options of a command but are none.
 
@@ -236,7 +223,7 @@ def check_environment(environment: Mapping[str, str], command: click.Command) ->
         return
     prefix = f"EVALTRACK_{str(command.name).upper()}_"
     own, fields = own_options(command), fields_of(command)
-    options = {*map(_long_name, own.values()), *(option_name(name, field) for name, field in fields.items())}
+    options = {option_name(name, field) for name, field in fields.items()}
     names = {f"{prefix}{name.upper()}" for name in own.keys() | fields.keys() | options} | OTHER_VARIABLES
     for name in sorted(environment):
         if name.startswith(prefix) and name not in names:

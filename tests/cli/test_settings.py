@@ -17,7 +17,7 @@ from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.records.config import Config, traits
 from tests.conftest import few_questions
-from tests.files import data
+from tests.files import data, put
 from tests.in_process import called
 
 
@@ -74,6 +74,8 @@ def test_one_value_of_an_option_that_is_repeated(tmp_path: Path) -> None:
 
 def test_a_variable_or_a_file_that_nobody_reads_is_refused(tmp_path: Path) -> None:
     assert "no such option" not in called("compare", cwd=tmp_path, env={"EVALTRACK_COMPARE_ALL": "1"}).stderr
+    put(tmp_path / "evaltrack.toml", "[compare]\nall = true\n")
+    assert "no option" not in called("compare", cwd=tmp_path).stderr
     ended = called("run", "golden.jsonl", cwd=tmp_path, env={"EVALTRACK_RUN_OUTPT": "3"})
     said = "EVALTRACK_RUN_OUTPT: `run` has no such option; did you mean `EVALTRACK_RUN_OUTPUT`?"
     assert (ended.returncode, ended.stderr) == (2, f"Error: {said}\n")
