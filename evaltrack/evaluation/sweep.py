@@ -17,8 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError, field_validator
 
 from evaltrack import __version__
 from evaltrack.errors import GoldenError, UsageError
@@ -58,10 +57,6 @@ ELSEWHERE = {
 }
 """Settings that a sweep refuses, and the reason or fix."""
 
-Value = StrictBool | StrictInt | StrictFloat | str
-Values = Value | list[Value]
-Setting = Value | list[Value | list[Value]] | dict[str, Values] | None
-
 
 def _as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
@@ -77,9 +72,16 @@ class SweepTarget(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    target: str | Annotated[Callable[..., Any], Field(json_schema_extra={})]
+    target: Any = Field(json_schema_extra={"type": "string"})
     name: Text = Field("", max_length=200, description="Name in tables.  [default: the target's name]")
-    settings: dict[str, Setting] = Field({}, description="Settings for this target only; a list names values to try.")
+    settings: dict[str, Any] = Field({}, description="Settings for this target only; a list names values to try.")
+
+    @field_validator("target")
+    @classmethod
+    def _is_name_or_function(cls, value: Any) -> Any:
+        if isinstance(value, str) or callable(value):
+            return value
+        raise ValueError("is not a name; write one such as bm25:docs")
 
 
 class SweepFile(BaseModel):
@@ -100,7 +102,7 @@ class SweepFile(BaseModel):
     seeds: list[StrictInt] = Field(
         [], description="Each configuration is evaluated once with each; `{seed}` in a target or an option is the seed."
     )
-    settings: dict[str, Setting] = Field({}, description="Settings of `evaltrack run`; a list names values to try.")
+    settings: dict[str, Any] = Field({}, description="Settings of `evaltrack run`; a list names values to try.")
     rank_by: str = Field("", description="Metric that decides the order.  [default: judge score, else recall]")
     reference: Literal["best", "first"] = Field("best", description="Configuration that the others are compared with.")
 
@@ -120,8 +122,9 @@ def read_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
     try:
         sweep = SweepFile.model_validate(values)
     except ValidationError as error:
-        of_places = map(_problem, reversed(error.errors(include_url=False)))  # the first of each place counts
-        problems = list(dict(of_places).values())[::-1]
+        for each in error.errors(include_url=False):
+            known = SweepFile.model_fields if len(each["loc"]) == 1 else SweepTarget.model_fields
+            problems.append(shown_text(finding_words(each, tuple(known))))
     problems += _of_table("settings", raw.get("settings"))
     for number, target in enumerate(_as_list(raw.get("targets"))):
         if isinstance(target, Mapping):
@@ -142,16 +145,6 @@ def _content(path: Path) -> Any:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _problem(error: ErrorDetails) -> tuple[str, str]:
-    """Return the place of a wrong field, and the problem with its fix."""
-    known = SweepFile.model_fields if len(error["loc"]) == 1 else SweepTarget.model_fields
-    fields = {*SweepFile.model_fields, *SweepTarget.model_fields}
-    is_unknown = error["type"] == "extra_forbidden"
-    place = tuple(each for each in error["loc"] if is_unknown or isinstance(each, int) or each in fields)
-    error["loc"] = place  # without pydantic's names of the alternatives
-    return str(place), shown_text(finding_words(error, tuple(known)))
-
-
 def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[str]:
     """Yield the problems with settings of the whole sweep or of one target."""
     for name, value in settings.items() if isinstance(settings, Mapping) else ():
@@ -164,7 +157,7 @@ def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[st
             if not isinstance(value, Mapping):
                 yield f"{place}: write a table of the target's own settings"
         elif name not in EvaluationConfig.model_fields:
-            yield f"{place}: there is no setting `{name}`; {did_you_mean(name, EvaluationConfig.model_fields)}"
+            yield f"{place}: there is no setting `{name}`; {did_you_mean(str(name), EvaluationConfig.model_fields)}"
         elif value == [] and name not in OF_ALL:
             yield f"{place}: the list is empty; name a value, or leave it out"
 
