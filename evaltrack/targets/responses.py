@@ -124,9 +124,11 @@ def _read(value: object) -> Response:
     held = [value] if source_fields(value) is not None else plain(value)
     if isinstance(held, Mapping):
         return _from_mapping(held)
-    if isinstance(held, list | tuple):
-        _check_flat(held)
-        return _from_mapping({"sources": held})
+    match held:
+        case (str(), list() | tuple()) if isinstance(held, tuple):  # an answer and its sources
+            return _from_mapping({"answer": held[0], "sources": held[1]})
+        case list() | tuple():
+            return _from_mapping({"sources": held})
     what = "a stream" if hasattr(held, "__next__") or hasattr(held, "__anext__") else type(held).__name__
     cure = "collect it first, and return" if what == "a stream" else "return"
     raise InvalidResponseError(f"is {what}; {cure} an answer, a list of sources, a mapping or a Response")
@@ -147,16 +149,6 @@ def _is_prose(value: object) -> bool:
         return False
     ends, words = value.rstrip()[-1:], len(value.split())
     return words > 12 or "\n" in value.strip() or ends in ("。", "！") or (words > 4 and ends in (".", "!"))
-
-
-def _check_flat(value: list[object] | tuple[object, ...]) -> None:
-    """Refuse a pair of an answer and a list of sources, which would be read as two sources."""
-    for place, item in enumerate(value):
-        if isinstance(item, list | tuple) and source_fields(item) is None:
-            raise InvalidResponseError(
-                f"{place}: is {type(item).__name__}, not a source; to return an answer and its sources, "
-                'return {"answer": …, "sources": […]}'
-            )
 
 
 def _from_mapping(value: Mapping[Any, Any]) -> Response:
@@ -209,12 +201,10 @@ def as_tool_call(place: int, value: object, unread: list[str]) -> object:
     if not isinstance(fields, Mapping):
         return fields
     within = f"tool_calls.{place}"
-    fields = take_fields(fields, TOOL_KEYS, within, unread)
     function = plain(fields.get("function"))
-    if function is not None:
-        if not isinstance(function, Mapping):
-            raise InvalidResponseError(f"{within}.function: is {type(function).__name__}; return name and arguments")
-        fields = take_fields(function, ("name", *ARGUMENTS), f"{within}.function", unread)
+    if function is not None and not isinstance(function, Mapping):
+        raise InvalidResponseError(f"{within}.function: is {type(function).__name__}; return name and arguments")
+    fields = take_fields({**fields, **(function or {})}, TOOL_KEYS, within, unread)
     arguments = next((fields[name] for name in ARGUMENTS if name in fields), None)
     call = {"name": fields["name"]} if "name" in fields else {}
     if arguments is not None:

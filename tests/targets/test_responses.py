@@ -25,7 +25,6 @@ from tests.files import data
 
 TABLES = data("targets.json")
 RETURN = "return an answer, a list of sources, a mapping or a Response"
-PAIR = 'to return an answer and its sources, return {"answer": …, "sources": […]}'
 A, TEXT = Source(chunk_id="a"), Source(text="a")
 
 OPENAI_USAGE = {
@@ -64,6 +63,7 @@ FORMS: dict[str, tuple[Any, Response]] = {
         Response(sources=(Source(chunk_id="3", score=0.5), Source(chunk_id="-4", score=0.25))),
     ),
     "tuple of ids": (("a",), Response(sources=(A,))),
+    "answer and ids in a tuple": (("Yes.", ["a"]), Response(answer="Yes.", sources=(A,))),
     "sources": ([A, {"title": "T"}, "a"], Response(sources=(A, Source(title="T"), A))),
     "sources as tuple": ({"sources": ("a", A)}, Response(sources=(A, A))),
     "tool calls": (
@@ -141,8 +141,7 @@ INVALID: dict[str, tuple[Any, str]] = {
         {"text": "Yes.", 1: 2},
         "holds none of answer, sources, abstained, tool_calls, usage, model but text, 1",
     ),
-    "answer and ids in a tuple": (("Yes.", ["a", "b"]), f"1: is list, not a source; {PAIR}"),
-    "ids and answer in a list": ([("a", "b"), "Yes."], f"0: is tuple, not a source; {PAIR}"),
+    "ids and answer in a list": ([("a", "b"), "Yes."], "`sources.0.chunk_id` is an array; it must be a string"),
     "nested beyond all measure": (
         {"tool_calls": [{"name": "a", "arguments": {"x": nested(100_000)}}]},
         "is nested too deeply",
