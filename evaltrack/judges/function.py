@@ -29,10 +29,9 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response, Verdict
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import LARGEST_SCORE
-from evaltrack.targets.child import Call, Service
 from evaltrack.targets.python import binds, import_function
 from evaltrack.targets.threads import user_call
-from evaltrack.targets.worker_pool import Order, Pool
+from evaltrack.targets.worker_pool import Call, Order, Pool, Service
 
 
 def takes_response(function: Callable[..., Any]) -> bool:

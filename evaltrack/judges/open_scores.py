@@ -58,10 +58,9 @@ from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import MOST_SCORES
-from evaltrack.targets.child import Call, Service
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import aside
-from evaltrack.targets.worker_pool import Order, Pool
+from evaltrack.targets.worker_pool import Call, Order, Pool, Service
 from evaltrack.tracking.genai import LIBRARIES, GenaiJudge, LibraryMetric, open_builtin_scorer
 from evaltrack.tracking.rows import columns_with
 

@@ -23,11 +23,10 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Response, Target
 from evaltrack.records.response import TraceHome
 from evaltrack.targets import checked_settings
-from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.python import FunctionTarget, ProcessSettings, ProcessTarget, function_service
 from evaltrack.targets.responses import MAPPED, plain_item, take_mapping
-from evaltrack.targets.worker_pool import Order
+from evaltrack.targets.worker_pool import Order, Service
 from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
 

@@ -39,12 +39,11 @@ from evaltrack.records import Question, Response, Target
 from evaltrack.records.response import TraceHome
 from evaltrack.system.files import content_digest
 from evaltrack.targets import TargetSettings, checked_settings
-from evaltrack.targets.child import Call, Service
 from evaltrack.targets.failures import InvalidResponseError, note_origin
 from evaltrack.targets.packages import imported_files, packages_here
 from evaltrack.targets.responses import MAX_BYTES, as_response
 from evaltrack.targets.threads import aside, user_call
-from evaltrack.targets.worker_pool import MAX_WORKERS, Order, Pool
+from evaltrack.targets.worker_pool import MAX_WORKERS, Call, Order, Pool, Service
 from evaltrack.tracking import question_spans as spans
 
 NAMES_SHOWN = 10

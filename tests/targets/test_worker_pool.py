@@ -16,8 +16,7 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Row
 from evaltrack.targets import open_target
-from evaltrack.targets.child import Call
-from evaltrack.targets.worker_pool import Order, Pool
+from evaltrack.targets.worker_pool import Call, Order, Pool
 from tests.actors import gathered
 from tests.conftest import REPO
 from tests.targets.test_command import ends, written
@@ -212,7 +211,7 @@ def test_processes_and_what_they_started_end_with_the_parent(
     )
     (tmp_path / "parent.py").write_text(
         "import asyncio\n"
-        "from evaltrack.targets.worker_pool import Order, Pool\nfrom evaltrack.targets.child import Call\n"
+        "from evaltrack.targets.worker_pool import Order, Pool\nfrom evaltrack.targets.worker_pool import Call\n"
         f"pool = Pool(Order('{module}:ask', '{OPENER}'), 'a function')\n"
         f"asyncio.run(pool.call(Call.model_validate_json({CALL.model_dump_json()!r})))\n"
     )
