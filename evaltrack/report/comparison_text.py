@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from evaltrack.report.escaping import (
     within,
     without_any_commands,
 )
-from evaltrack.report.templates import Ours, descriptions, environment, print_template
+from evaltrack.report.templates import Ours, descriptions, environment, print_template, printed
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,10 +41,7 @@ def print_comparison(comparison: Comparison, console: Console, *, everything: bo
 
 def comparison_text(comparison: Comparison, width: int = 120, *, everything: bool = True) -> str:
     """Return the terminal's text without colours."""
-    out = io.StringIO()
-    console = Console(file=out, width=width, force_terminal=False, color_system=None, legacy_windows=False)
-    print_comparison(comparison, console, everything=everything)
-    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+    return printed(lambda console: print_comparison(comparison, console, everything=everything), width)
 
 
 # Markdown

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -25,7 +25,7 @@ from evaltrack.report.html.run_page import run_kind
 from evaltrack.report.leaderboard import board_fields
 from evaltrack.report.run_text import run_json
 from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
-from evaltrack.report.templates import markdown, print_template, say
+from evaltrack.report.templates import markdown, print_template, printed, say
 from evaltrack.report.words import COMPARED, HEADLINE_METRICS, metric_change, metric_number, metric_title
 
 NOTE_SETS = 40
@@ -183,10 +183,7 @@ def _told(each: ComparedSet) -> dict[str, Any]:
 
 def sets_text(made: SetComparisons) -> str:
     """Return the text of the terminal."""
-    console = Console(file=io.StringIO(), width=120, color_system=None)
-    print_set_comparisons(made, console)
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]
-    return text
+    return printed(partial(print_set_comparisons, made), 120)
 
 
 def compared_sets_html(made: SetComparisons, pages: Sequence[str]) -> str:

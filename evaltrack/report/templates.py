@@ -6,6 +6,7 @@ style has the word ``copy`` never wraps. No line begins with a command of a CI r
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from functools import cache, partial
@@ -110,6 +111,13 @@ def print_template(
             break
     for line in lines:
         console.print(line, soft_wrap=True)
+
+
+def printed(show: Callable[[Console], object], width: int) -> str:
+    """Return what a function prints, without colours and blanks at the ends of lines."""
+    out = io.StringIO()
+    show(Console(file=out, width=width, force_terminal=False, color_system=None, legacy_windows=False))
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
 def table(rows: Sequence[Sequence[str]], body: Sized) -> Ours:

@@ -51,7 +51,8 @@ def comparison_html(comparison: Comparison) -> str:
         documents=list(zip(culprits, changed_parts(comparison, culprits), strict=True)),
         worse={change.id: change.question for change in comparison.worse},
         part_lines=_part_lines,
-        runs=_run_lines(comparison),
+        started=_started,
+        same_settings=_same_settings(comparison),
     )
     return document(_title(comparison), body, script=questions_script(), data=_data(comparison, questions))
 
@@ -69,27 +70,14 @@ def _title(comparison: Comparison) -> str:
     return f"{say.verdict(comparison)}: {clip(comparison.candidate.signature.golden, 80)}"
 
 
-def _run_lines(comparison: Comparison) -> dict[str, list[tuple[str, str, str]]]:
-    """Return name and both values of what identifies the runs, of what differs, and of the settings that are equal.
-
-    A dash stands for a value that a run does not state.
-    """
-    runs = (comparison.baseline, comparison.candidate)
-    differing = [(each.name, each.baseline, each.candidate) for each in comparison.differences]
-    was, now = map(_settings, runs)
-    same = [(name, was[name], now[name]) for name in was if was[name] == now.get(name)]
-    lines = {"made": list(zip(("id", "started (UTC)", "by", "questions", "errors"), *map(_made, runs), strict=True))}
-    lines |= {"differing": differing, "same": same}
-    return {part: [_line(*line) for line in those] for part, those in lines.items()}
+def _started(run: Run) -> str:
+    """Return the time at which a run started; empty if it is not known."""
+    return datetime.fromtimestamp(run.started_at / 1000, UTC).strftime("%Y-%m-%d %H:%M") if run.started_at else ""
 
 
-def _line(name: str, was: str | None, now: str | None) -> tuple[str, str, str]:
-    return clip(name, 80), clip(was, 200) or "–", clip(now, 200) or "–"
-
-
-def _made(run: Run) -> tuple[str, ...]:
-    started = datetime.fromtimestamp(run.started_at / 1000, UTC).strftime("%Y-%m-%d %H:%M") if run.started_at else ""
-    return run.run_id, started, run.user, f"{run.num_questions:,}", f"{run.num_errors:,}"
+def _same_settings(comparison: Comparison) -> list[tuple[str, str]]:
+    was, now = map(_settings, (comparison.baseline, comparison.candidate))
+    return [(name, value) for name, value in was.items() if value == now.get(name)]
 
 
 def _settings(run: Run) -> dict[str, str]:
