@@ -11,7 +11,7 @@ import os
 import secrets
 import sqlite3
 import threading
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from evaltrack.errors import UsageError
 from evaltrack.records import Verdict
 from evaltrack.records.base import count
-from evaltrack.system import retries
 from evaltrack.system.files import (
     NotPrivateError,
     check_owner,
@@ -61,7 +60,6 @@ class VerdictCache:
             self._database = sqlite3.connect(
                 self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            _write_ahead(self._database)
             self._database.execute("pragma synchronous=full")  # paid verdicts outlive a power cut
             self._database.execute(TABLE)
             _check_kind(self._database)
@@ -134,13 +132,14 @@ def cache_bytes(folder: Path) -> int:
 def clear_cache(folder: Path) -> int:
     """Remove the cache in a folder, even a damaged one, and return the bytes that it had.
 
+    A process that has it open stores no more verdicts: SQLite refuses to write to a file that was removed.
+
     Raises:
-        UsageError: it belongs to another user, or another process has it open.
+        UsageError: it belongs to another user.
     """
     path, size = folder / FILE, cache_bytes(folder)
     try:
         check_owner(*sqlite_files(path))
-        _check_unused(path)
         for each in sqlite_files(path):
             each.unlink(missing_ok=True)
     except OSError as error:
@@ -176,27 +175,7 @@ def _write_secret(path: Path) -> None:
         file.write(secrets.token_bytes(SECRET_BYTES))
 
 
-def _check_unused(path: Path) -> None:
-    """Raise if another process uses the file. SQLite would keep writing to the deleted file."""
-    if not path.exists():
-        return
-    try:
-        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as database:
-            database.execute("pragma locking_mode=exclusive")
-            database.execute("begin exclusive")
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            raise UsageError(f"{path}: another process is using it; wait for it to end") from None
-
-
 def _check_kind(database: sqlite3.Connection) -> None:
     """Raise if `verdicts` is not a table. A view of this name could run an endless query."""
     if database.execute("select type from sqlite_master where name = 'verdicts'").fetchone() != ("table",):
         raise sqlite3.DatabaseError("it holds no table of verdicts; evaltrack cache clear makes a new one")
-
-
-def _write_ahead(database: sqlite3.Connection) -> None:
-    def is_busy(error: BaseException) -> bool:
-        return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
-
-    retries.DATABASE_IS_BUSY.call(lambda: database.execute("pragma journal_mode=wal").fetchall(), is_busy)

@@ -1,4 +1,4 @@
-"""Defines retry policies for MLflow stores, the verdict cache and locked files, and the time limit of model calls.
+"""Defines retry policies for MLflow stores and locked files, and the time limit of model calls.
 
 Calls of a model are retried by `evaltrack.judges.client`, which makes all questions wait if a server asks for a pause.
 """
@@ -49,9 +49,6 @@ STORE_IS_LATE = Policy(0.3, 1.0, calls=3)
 
 NAMED_AT_ONCE = Policy(0.0, 0.0, calls=4)
 """Another run named the same dataset at the same time."""
-
-DATABASE_IS_BUSY = Policy(0.02, 0.02, seconds=30.0)
-"""Another process changes the mode of a SQLite database. SQLite then refuses at once, whatever its timeout."""
 
 FILE_IS_OPEN = Policy(0.05, 0.05, calls=21)
 """Windows does not replace a file that another program, such as an editor or a virus scanner, has open."""
