@@ -161,27 +161,24 @@ class LlmJudge(Judge, ABC):
 
     async def _ask_model(self, messages: Messages, question: Question, response: Response) -> Verdict:
         schema, messages = strict_schema(SCHEMA, self._form(question)), with_suffix(messages)
-        first = await self._llm.ask(messages, schema, question.id)
-        try:
-            return Verdict(judge=self.name, usage=first.usage, **self.read(first.text, question, response))
-        except ValueError as error:
-            wrong = str(error)
-        request = (
-            f"That cannot be read: {inert(wrong)}. Reply again: only the JSON object, every field present and in range."
-        )
-        messages += [
-            {"role": "assistant", "content": inert(first.text[:TEXT_LIMIT])},
-            {"role": "user", "content": request},
-        ]
-        text, usage = first.text, first.usage
-        try:
-            second = await self._llm.ask(messages, schema, question.id)
-            text, usage = second.text, together(usage, second.usage)
-            return Verdict(judge=self.name, usage=usage, **self.read(text, question, response))
-        except (ValueError, AnswerError) as error:
-            problem = f"{wrong}; after one repair attempt: {error}"
-            usage = together(usage, getattr(error, "usage", None))
-            raise AnswerError(f"{problem}; it wrote: {text[:RAW_SHOWN]!r}", text, usage) from None
+        faults, text, usage = list[str](), "", None
+        for _ in range(2):
+            try:
+                answer = await self._llm.ask(messages, schema, question.id)
+                text, usage = answer.text, together(usage, answer.usage)
+                return Verdict(judge=self.name, usage=usage, **self.read(text, question, response))
+            except (ValueError, AnswerError) as error:
+                if isinstance(error, AnswerError) and not faults:
+                    raise
+                faults.append(str(error))
+                usage = together(usage, getattr(error, "usage", None))
+            cure = "Reply again: only the JSON object, every field present and in range."
+            messages += [
+                {"role": "assistant", "content": inert(text[:TEXT_LIMIT])},
+                {"role": "user", "content": f"That cannot be read: {inert(faults[0])}. {cure}"},
+            ]
+        problem = f"{faults[0]}; after one repair attempt: {faults[1]}"
+        raise AnswerError(f"{problem}; it wrote: {text[:RAW_SHOWN]!r}", text, usage) from None
 
     def _key(self, messages: Messages) -> str:
         """Return the cache key: model, server, parameters, prompt, everything shown, and the trial."""
