@@ -46,8 +46,9 @@ def sets_junit(made: SetComparisons) -> str:
         else:
             suites.append((f"gate of {golden}", list(_rules(each.comparison))))
             suites.append((golden, list(_questions(each.comparison))))
+    results = [case.result for _, cases in suites for case in cases]
     template = loaded(autoescape=True).get_template("junit.xml")
-    return f"{without_any_commands(template.render(suites=suites))}\n"
+    return f"{without_any_commands(template.render(suites=suites, all_results=results))}\n"
 
 
 class _Case(NamedTuple):

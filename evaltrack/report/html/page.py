@@ -36,10 +36,10 @@ def shown(text: str | None, limit: int) -> str:
 
 
 def with_code(text: str) -> Markup:
-    """Return a sentence of evaltrack as escaped HTML, with text between backticks as code."""
+    """Return a sentence of evaltrack as escaped HTML, with text between backticks as code, also if it is cut off."""
     from markupsafe import Markup, escape
 
-    parts = re.split(r"`([^`\n]+)`", text)
+    parts = re.split(r"`([^`\n]+)(?:`|(?<=…)$)", text)
     pieces = (Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts))
     return Markup("").join(pieces)
 
