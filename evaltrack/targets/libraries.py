@@ -15,7 +15,6 @@ from evaltrack.records import Usage
 from evaltrack.records.base import as_key
 from evaltrack.records.response import plain, read_usage
 
-FIELDS = ("answer", "sources", "abstained", "tool_calls", "usage", "model")
 TITLES = ("title", "source", "file_name", "file_path", "filename", "name")
 SCORES = ("score", "relevance_score")
 ANSWER_KEYS = ("answer", "response", "output", "output_text", "result", "content", "text", "completion", "refusal")
@@ -78,7 +77,7 @@ def _first(metadata: Mapping[str, Any], names: Iterable[str]) -> str | None:
 
 
 def _of_mapping(value: Mapping[Any, Any]) -> Fields | None:
-    """Return the fields of a chain's, a graph's or an agent's result, or of a pipeline's results by component."""
+    """Return the fields of a chain's or a graph's result, or of a pipeline's results by component."""
     messages = value.get("messages")
     if isinstance(messages, Sequence) and messages and "langchain_core" in _libraries(messages[-1]):
         return _conversation(messages)
@@ -87,10 +86,6 @@ def _of_mapping(value: Mapping[Any, Any]) -> Fields | None:
         if isinstance(found, Sequence) and not isinstance(found, str) and all(map(source_fields, found)):
             others = {name: value.get(name) for name in ("tool_calls", "usage", "model")}
             return {"answer": value.get("answer", value.get("result")), "sources": found, **others}
-    if value.keys() & {"choices", "output", "messages"} and value.keys().isdisjoint(FIELDS[:2]):
-        held = value.get("custom_outputs")
-        own = {name: held[name] for name in FIELDS if name in held} if isinstance(held, Mapping) else {}
-        return chat_fields(value) | own
     parts = [part for part in value.values() if isinstance(part, Mapping)]
     return _pipeline(parts) if parts and len(parts) == len(value) else None
 

@@ -18,14 +18,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Target
 from evaltrack.records.response import TraceHome
 from evaltrack.targets import checked_settings
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import InvalidResponseError, refuse_error
+from evaltrack.targets.libraries import chat_fields
 from evaltrack.targets.python import FunctionTarget, ProcessSettings, ProcessTarget, function_service
-from evaltrack.targets.responses import MAPPED, plain_item, take_mapping
+from evaltrack.targets.responses import FIELDS, MAPPED, as_response, plain_item, take_mapping
 from evaltrack.targets.worker_pool import Order, Service
 from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
@@ -92,7 +94,7 @@ def serving(place: str) -> Service:
     """
     order = json.loads(place)
     predict = loaded_model(order["store"], ModelForm(**order["form"]))
-    read = take_mapping("model", order["mapping"])
+    read = take_mapping("model", order["mapping"]) if order["mapping"] else response_of
 
     def ask(question: str, k: int, messages: list[dict[str, str]]) -> Response:
         output = predict(question, k, messages)
@@ -103,3 +105,18 @@ def serving(place: str) -> Service:
         return read(json.loads(content))
 
     return function_service(FunctionTarget(ask, own_loop=False))
+
+
+def response_of(output: Any) -> Response:
+    """Return a model's output as a response.
+
+    Raises:
+        FailedElsewhereError: it has an `error`.
+        InvalidResponseError: it is no response.
+    """
+    refuse_error(output)
+    if not isinstance(output, Mapping) or not output.keys() & {"choices", "output", "messages"}:
+        return as_response(output)
+    extra = output.get("custom_outputs")
+    own = {name: extra[name] for name in FIELDS if name in extra} if isinstance(extra, Mapping) else {}
+    return as_response({name: value for name, value in (chat_fields(output) | own).items() if value is not None})

@@ -46,11 +46,12 @@ from evaltrack.records.base import cut, without_halves
 from evaltrack.records.json_text import MAX_DEPTH, finding_words, from_program, kind_of, other_encoding, too_deep
 from evaltrack.records.response import plain, read_usage, unread_counts
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
-from evaltrack.targets.libraries import FIELDS, response_fields, source_fields
+from evaltrack.targets.libraries import response_fields, source_fields
 
 MAX_ITEMS = 10_000
 """Maximum sources or tool calls of one response: ten times the largest k, and small enough for many responses."""
 
+FIELDS = ("answer", "sources", "abstained", "tool_calls", "usage", "model")
 SOURCE_FIELDS = tuple(Source.model_fields)
 CONTEXTS = ("contexts", "retrieved_contexts", "retrieved_context", "retrieval_context", "context")
 """Other tools' names for the list of sources; its items are their texts."""

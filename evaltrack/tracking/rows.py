@@ -279,25 +279,32 @@ class RowsFile:
         self._file.close()
 
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the row groups, with those of `columns` that the file has, checked."""
+        """Yield the row groups, with those of `columns` that the file has."""
+        for number in range(len(self._groups)):
+            yield self.group(number, columns)
+        if not self._groups:
+            yield file_schema(self.own).empty_table().select(self._known(columns))
+
+    def _known(self, columns: Sequence[str] | None) -> list[str]:
+        every = [column.name for column in columns_with(self.own)]
+        return [name for name in columns or every if name in self.names]
+
+    def group(self, number: int, columns: Sequence[str] | None = None, mask: pa.Array | None = None) -> pa.Table:
+        """Return one row group, or its rows in the mask, checked."""
         import pyarrow as pa
 
-        every = [column.name for column in columns_with(self.own)]
-        names = [name for name in columns or every if name in self.names]
-        schema = pa.schema([file_schema(self.own).field(name) for name in names])
-        for number in range(len(self._groups)):
-            with _file_errors(self._path):
-                self._check_size(number, names)
-                table = self._file.read_row_group(number, columns=names, use_threads=False).select(names)
-                size = sum(decoded_size(chunk) for column in table.columns for chunk in column.chunks)
-                if size > LIMIT:
-                    raise DamagedError(f"{table.num_rows:,} of its rows hold {count(size, 'byte')}")
-                table = table.cast(schema)
-                table.validate(full=True)  # finds texts that are not UTF-8
-                check_values(table, self.own)
-            yield table
-        if not self._groups:
-            yield schema.empty_table()
+        names = self._known(columns)
+        with _file_errors(self._path):
+            self._check_size(number, names)
+            table = self._file.read_row_group(number, columns=names, use_threads=False)
+            size = sum(decoded_size(chunk) for column in table.columns for chunk in column.chunks)
+            if size > LIMIT:
+                raise DamagedError(f"{table.num_rows:,} of its rows hold {count(size, 'byte')}")
+            table = table if mask is None else table.filter(mask)
+            table = table.cast(pa.schema([file_schema(self.own).field(name) for name in table.column_names]))
+            table.validate(full=True)  # finds texts that are not UTF-8
+            check_values(table, self.own)
+        return table
 
     def _check_size(self, number: int, names: Collection[str]) -> None:
         group = self._groups[number]
@@ -429,14 +436,10 @@ def stored_rows(
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     with RowsFile(path) as file, _file_errors(path):
         names = json_names()
-        for group in file.groups(columns):
-            chosen = group if ids is None else group.filter(pc.is_in(group["id"], pa.array(list(ids), pa.string())))
-            for row in _dictionaries(chosen):
+        for group in file.groups(columns) if ids is None else _groups_with(file, columns, ids):
+            for row in _dictionaries(group):
                 held = {name: _parsed(name, row[name]) for name in names if row.get(name) is not None}
                 yield StoredRow.of(row | held, file.own)
 
@@ -466,6 +469,17 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Iterator[dic
 def _dictionaries(group: pa.Table) -> Iterator[dict[str, Any]]:
     for start in range(0, group.num_rows, PYTHON_ROWS):
         yield from group.slice(start, PYTHON_ROWS).to_pylist()
+
+
+def _groups_with(file: RowsFile, columns: Sequence[str] | None, ids: Collection[str]) -> Iterator[pa.Table]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(list(ids), pa.string())
+    for number, keys in enumerate(file.groups(["id"])):
+        mask = pc.is_in(keys["id"], wanted)
+        if pc.any(mask).as_py():
+            yield file.group(number, columns, mask)
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:

@@ -16,7 +16,7 @@ from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
 from evaltrack.targets import open_target
-from evaltrack.targets.responses import as_response
+from evaltrack.targets.models import response_of
 from evaltrack.tracking.registry import plain_output, signature_form
 from tests.actors import asked
 from tests.conftest import REPO
@@ -111,10 +111,10 @@ def test_models_that_are_not_there(store_uri: str) -> None:
 
 def test_what_models_return() -> None:
     """An object in no form of a chat is read as any target's."""
-    assert as_response("90.").answer == "90."
-    assert as_response(["a", "b"]).sources is not None
+    assert response_of("90.").answer == "90."
+    assert response_of(["a", "b"]).sources is not None
     message = {"content": "x", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
-    assert [call.name for call in as_response({"choices": [{"message": message}]}).tool_calls] == ["f"]
+    assert [call.name for call in response_of({"choices": [{"message": message}]}).tool_calls] == ["f"]
     for one in ([{"answer": "a"}], pd.DataFrame([{"answer": "a"}])):
         assert plain_output(one) == {"answer": "a"}
     assert plain_output(np.array(["a"])) == "a"
