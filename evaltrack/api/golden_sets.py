@@ -40,7 +40,7 @@ def lint_golden(
             settings file; else `corpus/<name of the set>` next to the file, or the folders of its domains in `corpus/`,
             if they exist; else the corpus of the ``bm25:`` target of the settings. ``bm25:DIR?chunk=words:200`` and
             ``bm25:DIR?by=domain`` split the pages as this target does.
-        ignore: Codes of `evaltrack.golden.lint.RULES` that are not reported.
+        ignore: Codes of `evaltrack.golden.lint.CODES` that are not reported.
 
     Returns:
         The findings in the order of their lines, then those about the whole set. If lines are bad, only these.
@@ -48,7 +48,7 @@ def lint_golden(
     Raises:
         UsageError: the corpus cannot be read, or a code is unknown.
     """
-    codes = lint.RULES.keys() - {"bad-line", "bad-file"}
+    codes = lint.CODES.keys() - {"bad-line", "bad-file"}
     for code in ignore:
         if code not in codes:
             raise UsageError(f"`ignore={shown_text(code)}`: no such code to ignore; {did_you_mean(code, codes)}")

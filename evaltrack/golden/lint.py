@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import computed_field
 
@@ -24,37 +24,21 @@ from evaltrack.stats.significance import MIN_CHANGED
 Severity = Literal["error", "warning", "note"]
 
 
-class Rule(NamedTuple):
-    """The severity of a finding and its meaning in a few words."""
-
-    severity: Severity
-    meaning: str
-
-
-RULES = {
-    "bad-line": Rule("error", "a line is not a valid question"),
-    "bad-file": Rule("error", "the file does not exist, cannot be read, or holds no questions"),
-    "missing-id": Rule("error", "an expected id is not in the corpus"),
-    "other-form-id": Rule(
-        "error", "an expected id is in the corpus with another spelling: case, leading zeros, `.md`, `_`, `-`"
-    ),
-    "missing-quote": Rule("error", "no chunk contains an expected quotation"),
-    "contradiction": Rule("warning", "two questions ask the same and expect different things"),
-    "near-duplicate": Rule("warning", "two questions ask the same"),
-    "answer-not-in-chunks": Rule("warning", "most words of the expected answer are not in the expected chunks"),
-    "empty-answer": Rule("warning", "the expected answer is a placeholder: `TODO`, `n/a`, `?`"),
-    "unused-answer": Rule("warning", "a negative has an expected answer, which is not used"),
-    "answered-negative": Rule("warning", "a chunk may answer a negative"),
-    "unmarked-duplicate": Rule("warning", "a chunk with the same text as an expected one is not expected"),
-    "common-quote": Rule("warning", "more than three chunks contain an expected quotation"),
-    "repeated-id": Rule("warning", "a question expects something twice"),
-    "surrounding-blanks": Rule("warning", "a text begins or ends with blanks"),
-    "thin-domain": Rule("warning", "a domain has fewer than 10 questions or 2 negatives"),
-    "too-small": Rule("warning", "fewer than 6 answerable questions: no exact test can show a loss"),
-    "no-corpus": Rule("note", "there is no corpus to look up expected sources in"),
-    "ambiguous-source": Rule("note", "several pages have an expected title"),
+ERRORS = ("bad-line", "bad-file", "missing-id", "other-form-id", "missing-quote")
+WARNINGS = (
+    *("contradiction", "near-duplicate", "answer-not-in-chunks", "empty-answer", "unused-answer", "answered-negative"),
+    *("unmarked-duplicate", "common-quote", "repeated-id", "surrounding-blanks", "thin-domain", "too-small"),
+)
+NOTES = ("no-corpus", "ambiguous-source")
+CODES: dict[str, Severity] = {
+    **dict.fromkeys(ERRORS, "error"),
+    **dict.fromkeys(WARNINGS, "warning"),
+    **dict.fromkeys(NOTES, "note"),
 }
-"""Each code with its rule. Errors exit with code 2, warnings with 1 if warnings are to count; notes only inform."""
+"""Each code, which docs/lint.md describes, with its severity.
+
+Errors exit with code 2, warnings with 1 if warnings are to count; notes only inform.
+"""
 
 
 class Finding(Record):
@@ -73,8 +57,8 @@ class Finding(Record):
     @computed_field
     @property
     def severity(self) -> Severity:
-        """The severity of the finding's rule."""
-        return RULES[self.code].severity
+        """The severity of its code."""
+        return CODES[self.code]
 
     def __str__(self) -> str:
         """Return ``FILE:LINE: question ID: what is wrong; cure [code]``."""

@@ -16,7 +16,7 @@ from evaltrack.api.golden_sets import anchor_golden, lint_golden
 from evaltrack.api.write_golden import STORED_DAYS, golden_file
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.lint import RULES
+from evaltrack.golden.lint import CODES
 from evaltrack.golden.selection import Selection
 from tests.conftest import REPO, few_questions
 from tests.files import put
@@ -38,7 +38,7 @@ def pages(folder: Path, **texts: str) -> Path:
 def test_every_code_is_documented_as_it_is() -> None:
     page = (REPO / "docs/lint.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
-    assert rows == [f"| `{code}` | {rule.severity} | {rule.meaning} |" for code, rule in RULES.items()]
+    assert [row.split(" | ")[:2] for row in rows] == [[f"| `{code}`", severity] for code, severity in CODES.items()]
 
 
 def test_bad_lines_are_findings_and_nothing_else_is_looked_at(tmp_path: Path) -> None:
