@@ -9,22 +9,15 @@ from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.culprits import DocumentPart, changed_parts
 from evaltrack.records.row import failure_words
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
-from evaltrack.report.comparison_words import (
-    FATES,
-)
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
     document,
     questions_script,
     render,
-    safe_link,
-    script_safe,
     shown,
-    with_questions,
 )
 from evaltrack.report.html.plots import metric_rows
-from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
-from evaltrack.report.html.questions import BADGES, cause_names, changed_questions, fitted, score_titles
+from evaltrack.report.html.questions import BADGES, changed_questions, page_data, score_titles
 from evaltrack.report.templates import say
 from evaltrack.report.text_diff import DiffLine, document_diff
 from evaltrack.report.words import HEADLINE_METRICS
@@ -89,28 +82,17 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
-    present = {question["group"] for question in questions}
-    head = {
-        "title": shown(_title(comparison), 200),
-        "k": _k(comparison),
-        "compared": True,
-        "labels": ["Before", "Now"],
-        "alike": "Now" if comparison.left_out else "Both runs",
-        "groups": {
-            each.group: (fate, each.tone, each.meaning) for fate, each in FATES.items() if each.group in present
-        },
-        "traces": [safe_link(run.trace_link) for run in (comparison.baseline, comparison.candidate)],
-        "moves": score_titles((each for changes in comparison.by_fate.values() for each in changes), _k(comparison)),
-        **score_scale(comparison.candidate.signature),
-        "causes": cause_names(question.get("cause", "") for question in questions),
-        "todos": {say.culprit_name(culprit): say.todo(culprit) for culprit in comparison.culprits},
-        "grades": grade_titles(name for question in questions for name in grades_in(question)),
-    }
-    return with_questions(head, fitted(map(script_safe, questions)))
-
-
-def _k(comparison: Comparison) -> int:
-    return comparison.candidate.signature.k
+    return page_data(
+        _title(comparison),
+        comparison.candidate.signature,
+        (run.trace_link for run in (comparison.baseline, comparison.candidate)),
+        questions,
+        compared=True,
+        labels=["Before", "Now"],
+        alike="Now" if comparison.left_out else "Both runs",
+        moves=score_titles(comparison.listed, comparison.candidate.signature.k),
+        todos={say.culprit_name(culprit): say.todo(culprit) for culprit in comparison.culprits},
+    )
 
 
 # For notebooks

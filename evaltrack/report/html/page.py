@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -142,11 +141,6 @@ def script_safe(data: Any) -> str:
 
 
 _ESCAPED = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
-
-
-def with_questions(head: dict[str, Any], questions: Iterable[str]) -> str:
-    """Return the data of a report: an object whose `questions` are already JSON."""
-    return f'{script_safe(head)[:-1]},"questions":[{",".join(questions)}]}}'
 
 
 def _hashed(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite
@@ -16,7 +16,7 @@ from evaltrack.records import Signature
 from evaltrack.records.stored_row import StoredRow, StoredSource
 from evaltrack.records.verdict import ANSWER_GRADES, Dimensions, Observed, Verdict
 from evaltrack.report.html.page import safe_link, shown
-from evaltrack.report.words import metric_course, metric_number, metric_title, score_title
+from evaltrack.report.words import metric_course, metric_number, score_title
 
 REASONING, JUDGED = "reasoning_score", "overall_score"
 
@@ -141,18 +141,6 @@ JUDGES, SAID, QUOTES, QUOTE = 12, 3000, 16, 300
 
 OVERALL, *PARTS = ANSWER_GRADES
 DIMENSIONS = tuple(Dimensions.model_fields)
-
-
-def grade_titles(names: Iterable[str]) -> dict[str, list[Any]]:
-    """Return the title and the highest value of each grade."""
-    return {name: [metric_title(name, 0), 10 if name in DIMENSIONS else 1] for name in sorted(set(names))}
-
-
-def grades_in(question: dict[str, Any]) -> Iterator[str]:
-    """Yield the names of the grades in the verdicts of a question."""
-    for side in question.get("sides", ()):
-        for verdict in side.get("verdicts", ()):
-            yield from verdict.get("grades", ())
 
 
 def verdicts(row: StoredRow) -> list[dict[str, Any]]:

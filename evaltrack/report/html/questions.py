@@ -11,6 +11,7 @@ from typing import Any
 
 from evaltrack.compare.change import CAUSES, Cause, Change
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records import Signature
 from evaltrack.records.row import Traced, failure_message, failure_words
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
@@ -18,6 +19,7 @@ from evaltrack.report.comparison_words import FATES, Tone
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import safe_link, script_safe, shown
 from evaltrack.report.html.question_parts import (
+    DIMENSIONS,
     JUDGES,
     ScoreScope,
     compared_scope,
@@ -27,12 +29,13 @@ from evaltrack.report.html.question_parts import (
     ranked,
     score_changes,
     score_lines,
+    score_scale,
     turns_before,
     verdicts,
 )
 from evaltrack.report.templates import say
 from evaltrack.report.text_diff import Piece, condensed, word_diff
-from evaltrack.report.words import score_title
+from evaltrack.report.words import metric_title, score_title
 from evaltrack.tracking.traces import shown_trace
 
 WHOLE = 10_000_000
@@ -47,29 +50,14 @@ BARE = (
 """The fields of a question that does not fit."""
 
 
-def fitted(questions: Iterable[str], room: int = WHOLE) -> Iterator[str]:
-    """Yield each question as a JSON object. A page of 10,000 stays below 15 MB, whatever their sources hold."""
-    total = 0
-    for question in questions:
-        fits = total + len(question) <= room
-        text = question if fits else script_safe(_bare(json.loads(question)))
-        total += len(text.encode())
-        yield text
-
-
-def _bare(question: dict[str, Any]) -> dict[str, Any]:
-    fields = {name: question[name] for name in BARE if name in question}
-    return fields | {name: fields[name][:QUESTION] for name in ("q", "detail") if name in fields}
-
-
 OUTCOMES: dict[str, Tone] = {"error": "bad", "fail": "bad", "not measured": "warn", "pass": "ok"}
 """The outcomes of a run's questions, the worst first, with their colours."""
 
-BADGES: dict[str, tuple[str, Tone]] = {
-    **{words.group: (fate, words.tone) for fate, words in FATES.items()},
+BADGES: dict[str, tuple[str, ...]] = {
+    **{words.group: (fate, words.tone, words.meaning) for fate, words in FATES.items()},
     **{outcome: (outcome, tone) for outcome, tone in OUTCOMES.items()},
 }
-"""The title and colour of each group of questions, in the order of a page."""
+"""The title, colour and meaning of each group of questions, in the order of a page."""
 
 TEXT_DIFFS = 200
 """Changed questions whose source text is compared word by word. The script compares their answers."""
@@ -222,7 +210,49 @@ def _without_empty(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str,
 _EMPTY: tuple[Any, ...] = (None, "", [], False)
 
 
-def cause_names(causes: Iterable[str]) -> dict[str, str]:
-    """Return the meaning of each cause, for people."""
-    present = set(causes)
-    return {kind: words.title for kind, words in CAUSES.items() if kind in present}
+# The data of a page
+
+
+def page_data(
+    title: str,
+    signature: Signature,
+    trace_links: Iterable[str | None],
+    questions: Sequence[dict[str, Any]],
+    room: int = WHOLE,
+    **others: Any,
+) -> str:
+    """Return the JSON that the script of a page reads: its questions, and the words that they share."""
+    groups, causes = ({question.get(name) for question in questions} for name in ("group", "cause"))
+    grades = {
+        name
+        for question in questions
+        for side in question.get("sides", ())
+        for verdict in side.get("verdicts", ())
+        for name in verdict.get("grades", ())
+    }
+    head = {
+        "title": shown(title, 200),
+        "k": signature.k,
+        "traces": list(map(safe_link, trace_links)),
+        "groups": {name: badge for name, badge in BADGES.items() if name in groups},
+        "causes": {kind: words.title for kind, words in CAUSES.items() if kind in causes},
+        "grades": {name: [metric_title(name, 0), 10 if name in DIMENSIONS else 1] for name in sorted(grades)},
+        **score_scale(signature),
+        **others,
+    }
+    return f'{script_safe(head)[:-1]},"questions":[{",".join(fitted(map(script_safe, questions), room))}]}}'
+
+
+def fitted(questions: Iterable[str], room: int) -> Iterator[str]:
+    """Yield each question as a JSON object. A page of 10,000 stays below 15 MB, whatever their sources hold."""
+    total = 0
+    for question in questions:
+        fits = total + len(question) <= room
+        text = question if fits else script_safe(_bare(json.loads(question)))
+        total += len(text.encode())
+        yield text
+
+
+def _bare(question: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: question[name] for name in BARE if name in question}
+    return fields | {name: fields[name][:QUESTION] for name in ("q", "detail") if name in fields}

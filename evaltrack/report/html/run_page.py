@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row
@@ -17,14 +17,10 @@ from evaltrack.report.html.page import (
     document,
     questions_script,
     render,
-    safe_link,
-    script_safe,
     shown,
     with_code,
-    with_questions,
 )
-from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
-from evaltrack.report.html.questions import BADGES, OUTCOMES, WHOLE, fitted, longest, run_questions
+from evaltrack.report.html.questions import OUTCOMES, WHOLE, longest, page_data, run_questions
 from evaltrack.report.templates import say
 from evaltrack.report.words import (
     grouped_errors,
@@ -64,27 +60,16 @@ def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> s
 
     `back` is the address of the overview page, if this is one of several pages.
     """
-    questions, grades = _choose_questions(result, read, around)
-    golden = clip(result.signature.golden, 80)
-    title = f"{say.run_headline(result)}: {golden}"
-    head = {
-        "title": shown(title, 200),
-        "k": result.signature.k,
-        "compared": False,
-        "labels": [""],
-        "traces": [safe_link(around.trace_link)],
-        "causes": {},
-        "grades": grade_titles(grades),
-        **score_scale(result.signature),
-        "groups": {name: badge for name, badge in BADGES.items() if any(each.group == name for each in questions)},
-    }
+    questions = _choose_questions(result, read, around)
+    title = f"{say.run_headline(result)}: {clip(result.signature.golden, 80)}"
     room = SAMPLE_BYTES if _num_rows(result, around) > LISTED else WHOLE
-    data = with_questions(head, fitted((question.text for question in questions), room))
+    links = (around.trace_link,)
+    data = page_data(title, result.signature, links, questions, room, compared=False, labels=[""])
     return document(title, _body(result, questions, around, back), script=questions_script(), data=data)
 
 
-def _body(result: RunResult, questions: list[_Listed], around: Around, back: str) -> str:
-    missed = sum(question.group != "pass" for question in questions)
+def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, back: str) -> str:
+    missed = sum(question["group"] != "pass" for question in questions)
     own = {
         "result": result,
         "run_kind": run_kind,
@@ -93,42 +78,24 @@ def _body(result: RunResult, questions: list[_Listed], around: Around, back: str
         "messages": _messages(questions),
         "shown": GROUPS,
         "listed": say.run_listed(len(questions), missed, _num_rows(result, around), LISTED - SAMPLED),
-        "first_failed": [(question.id, question.q, question.detail) for question in questions[:50]],
+        "first_failed": [(each["id"], each.get("q", ""), each.get("detail", "")) for each in questions[:50]],
     }
     return render("run.html", **own)
 
 
-class _Listed(NamedTuple):
-    """A question that the page lists. `text` is the JSON of all its fields, which needs less memory than objects."""
-
-    group: str
-    id: str
-    q: str
-    detail: str
-    text: str
-
-
-def _choose_questions(result: RunResult, read: Read, around: Around) -> tuple[list[_Listed], set[str]]:
-    """Return the questions of the page: those that failed, did not pass, could not be measured, and passed.
-
-    The second value holds the names of the grades in their verdicts.
-    """
+def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
+    """Return the questions of the page: those that failed, did not pass, could not be measured, and passed."""
     acceptances = {key: shown(words, 1200) for key, words in around.accepted.items()}
     total = _num_rows(result, around)
     ids = None if total <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
-    limit = longest(total)
-    rows = read(None, ids)
-    listed, grades = list[_Listed](), set[str]()
-    for each in run_questions(rows, result.signature.k, limit, around.traces, result.run_id, acceptances):
-        detail = each.get("detail", "")
-        listed.append(_Listed(each["group"], each["id"], each.get("q", ""), detail, script_safe(each)))
-        grades.update(grades_in(each))
-    return sorted(listed, key=lambda question: ORDER.index(question.group)), grades
+    rows, k = read(None, ids), result.signature.k
+    listed = run_questions(rows, k, longest(total), around.traces, result.run_id, acceptances)
+    return sorted(listed, key=lambda question: ORDER.index(question["group"]))
 
 
-def _messages(questions: list[_Listed]) -> list[str]:
+def _messages(questions: list[dict[str, Any]]) -> list[str]:
     """Return the most frequent errors of the listed questions, and the number of others."""
-    messages = grouped_errors((each.id, each.detail) for each in questions if each.group == "error")
+    messages = grouped_errors((each["id"], each["detail"]) for each in questions if each["group"] == "error")
     more = len(messages) - MESSAGES
     foreign = f" × {FAILURES['target_error']}: "  # a target's message is foreign text without code
     shown_messages = (each if foreign in each else with_code(each) for each in messages[:MESSAGES])
