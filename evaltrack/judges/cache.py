@@ -7,7 +7,6 @@ is not trusted and is requested again.
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 import sqlite3
 import threading
@@ -22,6 +21,7 @@ from evaltrack.records.base import count
 from evaltrack.system.files import (
     NotPrivateError,
     check_owner,
+    locked_folder,
     make_private_file,
     make_private_folder,
     replace_file,
@@ -156,23 +156,13 @@ def _secret(path: Path) -> bytes:
     """
     make_private_folder(path.parent)
     check_owner(path)
-    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    try:
-        if not path.exists():
-            _write_secret(part)
-            with suppress(FileExistsError):
-                os.link(part, path)  # atomic; of two processes the first one wins
-        if path.stat().st_size != SECRET_BYTES:
-            _write_secret(part)
+    with locked_folder(path.parent):  # two processes make one secret
+        if not path.exists() or path.stat().st_size != SECRET_BYTES:
+            part = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+            make_private_file(part)
+            part.write_bytes(secrets.token_bytes(SECRET_BYTES))
             replace_file(part, path)
-    finally:
-        part.unlink(missing_ok=True)
     return path.read_bytes()
-
-
-def _write_secret(path: Path) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(SECRET_BYTES))
 
 
 def _check_kind(database: sqlite3.Connection) -> None:
