@@ -127,7 +127,7 @@ class MeasuredAim:
         return self.aim.reached(self.measured)
 
     @property
-    def improvement(self) -> float:
+    def over_published(self) -> float:
         """The change from the published baseline to the run, relative to the baseline."""
         return relative(self.measured, self.aim.published)
 

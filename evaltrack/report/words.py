@@ -55,7 +55,7 @@ def aim_cells(result: RunResult) -> Iterator[tuple[str, ...]]:
             metric_number(each.metric, each.measured),
             f"{say.aim_limit(each.metric, each.aim)} {'reached' if each.reached else 'missed'}",
             aim_number(each.metric, each.aim.published),
-            percent_change(each.improvement),
+            percent_change(each.over_published),
             percent_change(each.aim.improvement),
         )
 

@@ -64,8 +64,8 @@ def test_a_comparison_shows_both_baselines(strong_and_naive: tuple[str, RunResul
     compared = compare_runs(strong.run_id, naive.run_id, tracking_uri=uri)
     aims = {aim.metric: aim for aim in compared.aims}
     measured = naive.metrics["hypotheses"]
-    assert aims["hypotheses"].improvement == pytest.approx(strong.metrics["hypotheses"] / measured - 1)
-    assert aims["hypotheses"].published_improvement == pytest.approx(strong.metrics["hypotheses"] / 1.2 - 1)
+    assert aims["hypotheses"].over_baseline == pytest.approx(strong.metrics["hypotheses"] / measured - 1)
+    assert aims["hypotheses"].over_published == pytest.approx(strong.metrics["hypotheses"] / 1.2 - 1)
     said = next(line for line in note_words(compared) if line.startswith("Hypotheses"))
     assert "aim 3.5 reached" in said
     assert "against the published naive baseline of 1.2: " in said

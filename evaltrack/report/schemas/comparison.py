@@ -172,7 +172,7 @@ class ComparedAim(Form):
     reached: bool
     improvement: float | None = Field(validation_alias="over_baseline")
     published: float = Field(validation_alias=AliasPath("aim", "published"))
-    published_improvement: float = Field(validation_alias="improvement")
+    published_improvement: float = Field(validation_alias="over_published")
     aim_improvement: float = Field(validation_alias=AliasPath("aim", "improvement"))
 
 

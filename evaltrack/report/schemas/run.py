@@ -48,7 +48,7 @@ class RunAim(Form):
     aim: float = Field(validation_alias=AliasPath("aim", "mean"))
     reached: bool
     published: float = Field(validation_alias=AliasPath("aim", "published"))
-    improvement: float
+    improvement: float = Field(validation_alias="over_published")
     aim_improvement: float = Field(validation_alias=AliasPath("aim", "improvement"))
 
 
