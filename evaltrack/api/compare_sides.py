@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from evaltrack.compare.pairing import ALWAYS, GROUP_METRICS, LIGHT_COLUMNS, SECONDS, Side, numbers, side_frame
+from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SECONDS, Side, numbers, side_frame
 from evaltrack.errors import Guide, TrackingError, UsageError, listed, printable
-from evaltrack.metrics.catalogue import BY_METRIC, own_scores_of
+from evaltrack.metrics.catalogue import BY_METRIC, GROUP_METRICS, own_scores_of
 from evaltrack.metrics.measure import NO_OVERALL, passes
 from evaltrack.records.row import Tally
 from evaltrack.records.run import Run

@@ -10,7 +10,8 @@ from typing import Any, get_args
 from evaltrack.compare.causes import ORDER, causes_of
 from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, CauseKind, Change, ChangedQuestions, Fate
 from evaltrack.compare.differences import AllSources
-from evaltrack.compare.pairing import MAIN_SCORES, Paired, error_counts, numbers
+from evaltrack.compare.pairing import Paired, error_counts, numbers
+from evaltrack.metrics.catalogue import MAIN_SCORES
 from evaltrack.records import Reasoned
 from evaltrack.records.base import count
 from evaltrack.records.stored_row import PRINTS, StoredRow, compared_columns

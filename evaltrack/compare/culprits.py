@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from evaltrack.compare.change import CAUSES, CauseKind, Change, ChangedQuestions, CulpritKind
+from evaltrack.compare.change import CAUSES, SEEN, CauseKind, Change, ChangedQuestions, CulpritKind
 from evaltrack.compare.differences import in_order, page_of, source_id
 from evaltrack.compare.pairing import message_kind
 from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources, has_other_settings
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 FALLS: tuple[CauseKind, ...] = ("source_lost", "source_demoted")
 ERRORS: tuple[CauseKind, ...] = ("target_failed", "judge_failed")
-SEEN = tuple(kind for kind, words in CAUSES.items() if words.seen)
-"""Observed changes of pages, of which several are named. Other changes must explain more than half."""
 
 SEVERAL = 2
 """Questions for which the baseline must have returned a page that is called deleted."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, get_args
 from evaltrack.compare.changes import add_fates, changed_questions
 from evaltrack.compare.comparison import Comparison, GroupDelta, GroupKind, MetricDelta
 from evaltrack.compare.gate import Gate
-from evaltrack.compare.pairing import GROUP_METRICS, NotComparableError, Paired, Side, numbers
+from evaltrack.compare.pairing import NotComparableError, Paired, Side, numbers
 from evaltrack.compare.reruns import Questions, Rerun, Rerunner, Reruns, rerun_questions
 from evaltrack.compare.verdict import NET_LEVEL, decide
 from evaltrack.errors import EvaltrackError, Guide, UsageError
-from evaltrack.metrics.catalogue import BY_METRIC, LATENCIES, depending_on
+from evaltrack.metrics.catalogue import BY_METRIC, GROUP_METRICS, LATENCIES, depending_on
 from evaltrack.metrics.metric import Score, Threshold
 from evaltrack.records import Signature
 from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test

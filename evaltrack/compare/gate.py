@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import LATENCIES, SCORES, MetricTable, metric_table
+from evaltrack.metrics.catalogue import DEFAULT_DROPS, LATENCIES, MetricTable, metric_table
 from evaltrack.metrics.metric import Score, Threshold
 from evaltrack.records import OwnScore
 from evaltrack.records.config import Config, OptionalText, Texts, setting
@@ -24,10 +24,6 @@ MIN_COVERAGE = 0.9
 """Default share of the questions that must be left to compare after edits."""
 
 GateKind = Literal["auto", "seed", "evidence"]
-
-
-DEFAULT_DROPS = {score.metric: score.max_drop for score in SCORES if score.max_drop}
-"""The default allowed drops."""
 
 
 @dataclass(frozen=True)

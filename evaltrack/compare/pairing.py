@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import Guide, InconclusiveError
-from evaltrack.metrics.catalogue import HEADLINES, SCORES, metric_table, own_scores_of
+from evaltrack.metrics.catalogue import COMPARED_SCORES, metric_table, own_scores_of
 from evaltrack.metrics.metric import Score
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import JUDGE_ERROR, PRINTS, StoredRow
@@ -26,15 +26,8 @@ ALWAYS = (
 SECONDS = "seconds"
 """The column of the target's time."""
 
-_SCORES = (score.name for score in SCORES if score.compared)
-LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, SECONDS, "trials", "passes", *_SCORES, *PRINTS)))
+LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, SECONDS, "trials", "passes", *COMPARED_SCORES, *PRINTS)))
 """The columns that are read for every question. Other columns are read only for changed questions."""
-
-GROUP_METRICS = tuple(score.metric for score in HEADLINES)
-"""The metrics of each group."""
-
-MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
-"""The scores that decide if a question scores lower or higher. Other scores decide only if these are all equal."""
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,17 @@ LATENCIES = tuple(
 HEADLINES = tuple(sorted((score for score in SCORES if score.headline), key=lambda score: score.headline))
 """The metrics that are shown first, and for each group."""
 
+GROUP_METRICS = tuple(score.metric for score in HEADLINES)
+"""The metrics of each group."""
+
+MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
+"""The scores that decide if a question scores lower or higher. Other scores decide only if these are all equal."""
+
+COMPARED_SCORES = tuple(score.name for score in SCORES if score.compared)
+
+DEFAULT_DROPS = {score.metric: score.max_drop for score in SCORES if score.max_drop}
+"""The default allowed drops."""
+
 BY_NAME = {score.name: score for score in SCORES}
 BY_METRIC = {score.metric: score for score in SCORES}
 _NAMED = {**{score.metric: score for score in LATENCIES}, **BY_NAME, **BY_METRIC}

@@ -17,7 +17,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.evaluation.result import RunResult
 from evaltrack.judges import TEXT_LIMIT
 from evaltrack.metrics.aggregate import LEVELS, worst_domains
-from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.metrics.catalogue import MAIN_SCORES
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.json_text import finite_json
 from evaltrack.records.stored_row import StoredRow, outcome_of, text_digest
@@ -151,8 +151,6 @@ def run_json(result: RunResult) -> Iterator[str]:
         break_before = ",\n"
     yield "]}\n"
 
-
-MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
 
 OUTCOME_COLUMNS = ("id", "digest", "error", "passed", *MAIN_SCORES)
 """The columns that determine the outcome of a row."""

@@ -9,10 +9,10 @@ import pytest
 
 from evaltrack.compare.comparison import Comparison, MetricDelta, Rule
 from evaltrack.compare.engine import compare
-from evaltrack.compare.gate import DEFAULT_DROPS, ComparisonConfig, Gate, GateKind, parse_drops
+from evaltrack.compare.gate import ComparisonConfig, Gate, GateKind, parse_drops
 from evaltrack.compare.pairing import Side
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import metric_table
+from evaltrack.metrics.catalogue import DEFAULT_DROPS, metric_table
 from evaltrack.metrics.metric import Threshold
 from evaltrack.records import Failure
 from evaltrack.records.run import SelectedPart
