@@ -4,9 +4,9 @@
 
     EvaltrackError
     ├── UsageError              2   an option, setting or file is wrong; nothing was run
-    │   ├── BadLinesError       2   a recorded file has bad lines; the first of them are listed
-    │   ├── GoldenError         2   a golden set has bad lines; the first of them are listed
-    │   │   └── ChangedMeanwhileError  2   a golden file was changed between reading and writing
+    │   ├── BadLinesError       2   a file of the user has bad lines; the first of them are listed
+    │   │   └── GoldenError     2   a golden set has bad lines; the first of them are listed
+    │   │       └── ChangedMeanwhileError  2   a golden file was changed between reading and writing
     │   ├── NoQuestionError     2   a question was removed from the golden set
     │   ├── SameQuestionError   2   the golden set has a question with this text
     │   ├── JournalBusyError    2   another process writes the journal of this run
@@ -99,16 +99,7 @@ class UsageError(EvaltrackError):
 
 
 class BadLinesError(UsageError):
-    """A recorded file cannot be used. `problems` holds all problems; the message holds the first ones."""
-
-    def __init__(self, problems: Sequence[str], *, guide: Guide | None = None) -> None:
-        self.problems = tuple(map(printable, problems))
-        more = len(self.problems) > PROBLEMS_SHOWN
-        super().__init__(listed(self.problems), SAVED if more else "", guide=guide)
-
-
-class GoldenError(UsageError):
-    """A golden set cannot be used.
+    """A file of the user cannot be used.
 
     `problems` holds one line for each problem: ``FILE:LINE: what is wrong; what to do``. `lines` holds the line numbers
     of problems with lines. The message holds the first problems; `rest` says how to see all.
@@ -117,10 +108,13 @@ class GoldenError(UsageError):
     def __init__(
         self, problems: Sequence[str], lines: Sequence[int] = (), *, rest: str = "", guide: Guide | None = None
     ) -> None:
-        self.problems = tuple(map(printable, problems))
-        self.lines = tuple(lines)
-        self.total = len(self.problems)
-        super().__init__(listed(self.problems, rest), guide=guide)
+        self.problems, self.lines = tuple(map(printable, problems)), tuple(lines)
+        hint = SAVED if len(self.problems) > PROBLEMS_SHOWN and not rest else ""
+        super().__init__(listed(self.problems, rest), hint, guide=guide)
+
+
+class GoldenError(BadLinesError):
+    """A golden set cannot be used."""
 
 
 class InconclusiveError(EvaltrackError):

@@ -180,7 +180,7 @@ def _check(
             with opened(path):
                 pass
         except UsageError as error:
-            problems.extend(error.problems if isinstance(error, GoldenError | BadLinesError) else [str(error)])
+            problems.extend(error.problems if isinstance(error, BadLinesError) else [str(error)])
             guides.append(error.guide)
     if problems:
         raise GoldenError(list(dict.fromkeys(problems)), guide=next(filter(None, guides), None))

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError, field_validator
 
 from evaltrack import __version__
-from evaltrack.errors import GoldenError, UsageError
+from evaltrack.errors import BadLinesError, GoldenError, UsageError
 from evaltrack.evaluation.plan import planned, target_name
 from evaltrack.evaluation.ranking import check_metric
 from evaltrack.evaluation.settings import EvaluationConfig
@@ -259,7 +259,7 @@ def plan_sweep(file: SweepFile, place: str = "sweep", store_uri: str | None = No
 
 
 def _listed(error: UsageError) -> Sequence[str]:
-    return error.problems if isinstance(error, GoldenError) else [str(error)]
+    return error.problems if isinstance(error, BadLinesError) else [str(error)]
 
 
 def _configurations(file: SweepFile, place: str, problems: list[str]) -> Iterator[Configuration]:
