@@ -288,11 +288,12 @@ def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str
     attributes: dict[str, Any] = {f"evaltrack.{name}": value for name, value in row.scores.items()}
     attributes |= {"evaltrack.traceback": row.traceback} if row.traceback else {}
     root_id = root_id or span_id(trace_id, 0)
-    spans = [_span(trace_id, root_id, "question", "CHAIN", (start, end), inputs, outcome(row), attributes, row.error)]
+    ids, times = (trace_id, root_id, None), (start, end)
+    spans = [_span(ids, "question", "CHAIN", times, inputs, outcome(row), attributes, row.error)]
 
     def add(name: str, kind: str, began: float, inputs: Any, outputs: Any, attributes: Mapping[str, Any]) -> None:
-        own_id = span_id(trace_id, len(spans))
-        spans.append(_span(trace_id, own_id, name, kind, (began, end), inputs, outputs, attributes, parent=root_id))
+        own_ids = trace_id, span_id(trace_id, len(spans)), root_id
+        spans.append(_span(own_ids, name, kind, (began, end), inputs, outputs, attributes))
 
     if row.sources is not None:
         add("retrieve", "RETRIEVER", start, inputs, list(map(_document, row.sources)), {})
@@ -305,8 +306,8 @@ def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str
 
 def document_span(question: str, sources: Sequence[Source], trace_id: str) -> Span:
     """Return the span of the sources that were retrieved for a question, alone in a trace."""
-    own_id, documents = span_id(trace_id, 0), list(map(_document, sources))
-    return _span(trace_id, own_id, "retrieve", "RETRIEVER", (0, 0), {"question": question}, documents)
+    ids, documents = (trace_id, span_id(trace_id, 0), None), list(map(_document, sources))
+    return _span(ids, "retrieve", "RETRIEVER", (0, 0), {"question": question}, documents)
 
 
 def span_id(trace_id: str, position: int) -> str:
@@ -315,8 +316,7 @@ def span_id(trace_id: str, position: int) -> str:
 
 
 def _span(
-    trace_id: str,
-    own_id: str,
+    ids: tuple[str, str, str | None],
     name: str,
     kind: str,
     times: tuple[float, float],
@@ -324,11 +324,14 @@ def _span(
     outputs: Any,
     attributes: Mapping[str, Any] = MappingProxyType({}),
     error: str | None = None,
-    parent: str | None = None,
 ) -> Span:
-    """Return a span in MLflow's form. Its times are in seconds since 1970."""
+    """Return a span in MLflow's form.
+
+    `ids` are those of its trace, of itself and of its parent. Its times are in seconds since 1970.
+    """
     from mlflow.entities import Span
 
+    trace_id, own_id, parent = ids
     of_mlflow = {"traceRequestId": trace_id, "spanType": kind, "spanInputs": inputs, "spanOutputs": outputs}
     attributes = {f"mlflow.{key}": value for key, value in of_mlflow.items()} | dict(attributes)
     return Span.from_dict(
