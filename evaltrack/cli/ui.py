@@ -156,7 +156,7 @@ def _answers(address: tuple[str, int]) -> bool:
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 # nosec B104 - a table of names
+ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 # nosec B104
 """Hosts that listen on all addresses, and the address that reaches them from this machine."""
 
 
