@@ -79,7 +79,7 @@ def init_project(
     ci: CI = "none",
     force: bool = False,
 ) -> ProjectPlan:
-    """Write those of `evaltrack.toml`, a first golden set, a target and a CI file that do not exist yet.
+    """Write those of `evaltrack.toml`, a golden set, a target, a CI file and `.gitignore` that do not exist yet.
 
     An existing `evaltrack.toml` is not written, and gives the golden set and the target.
 
@@ -130,6 +130,8 @@ def init_project(
         path, text, steps = _ci_file(ci, golden, asked)
         texts[path] = text
         notes += steps
+    if not (folder / ".gitignore").exists():
+        texts[".gitignore"] = "mlflow.db*\nmlruns/\n"
     existing = [name for name in texts if os.path.lexists(folder / name) and not force]
     written = {name: text for name, text in texts.items() if name not in existing}
     write_new_files({folder / name: [text] for name, text in written.items()}, force=force)

@@ -11,7 +11,7 @@ from evaltrack.compare.change import CAUSES, SEEN, CauseKind, Change, ChangedQue
 from evaltrack.compare.differences import in_order, page_of, source_id
 from evaltrack.compare.pairing import message_kind
 from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources, has_other_settings
-from evaltrack.records.run import CORPUS
+from evaltrack.records.run import COMMIT, CORPUS
 from evaltrack.records.stored_row import StoredRow, StoredSource
 
 if TYPE_CHECKING:
@@ -199,12 +199,13 @@ def find_behind(comparison: Comparison) -> Behind | None:
 def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
     """Return the differences between the runs that may be related to this kind.
 
-    Other settings of a bm25: target change the chunks of the corpus too, so that the corpus is not named.
+    Other settings of a bm25: target change the chunks of the corpus too, so that the corpus is not named. An observed
+    change of a page says more than the commit that made it.
     """
     related = {"answers": about_answers, "sources": about_sources}.get(CAUSES[kind].about or "")
     named = list(filter(related, differences)) if related else []
-    is_resettled = any(map(has_other_settings, named))
-    return tuple(each for each in named if not (is_resettled and each.name == CORPUS))
+    told = {CORPUS: any(map(has_other_settings, named)), COMMIT: kind in SEEN}
+    return tuple(each for each in named if not told.get(each.name))
 
 
 # Documents with their texts

@@ -68,7 +68,7 @@ def test_existing_files_are_kept_unless_told_otherwise(project: Path, capsys: py
     given = ["--corpus", "docs", "--golden", ""]
     assert _run(["init", *given]) == 0
     said = capsys.readouterr()
-    assert said.out == "golden/docs.jsonl\n"
+    assert said.out == "golden/docs.jsonl\n.gitignore\n"
     assert said.err.startswith("kept: evaltrack.toml\nkept: evaltrack_target.py\n")
     assert (project / "evaltrack.toml").read_text() == "[run]\nk = 3\n"
     assert not (project / "nowhere.py").exists()
