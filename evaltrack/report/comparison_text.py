@@ -49,6 +49,9 @@ def comparison_text(comparison: Comparison, width: int = 120, *, everything: boo
 LIMIT = 65_000
 """Bytes of a page: a comment on GitHub may have 65,536 characters."""
 
+FOLDED = 5_880
+"""Bytes up to which answers are added: the comment is also read as an e-mail. The report of the run has all."""
+
 LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1, 0)
 """Numbers of broken or lost questions to list. The first number that fits is used."""
 
@@ -73,8 +76,11 @@ def comparison_markdown(comparison: Comparison) -> str:
     changes of the first answers are folded. Omitted questions are counted.
     """
     template = comment_templates().get_template("comparison.md")
-    pages = (template.render(c=comparison, listed=listed) for listed in LISTED)
+    pages = (template.render(c=comparison, listed=listed, answers_shown=0) for listed in LISTED)
     page = next(page for page in pages if len(page.encode()) < LIMIT)
+    for number in (1, 2, 3):
+        longer = template.render(c=comparison, listed=LISTED[0], answers_shown=number)
+        page = longer if len(longer.encode()) <= FOLDED else page
     return without_any_commands(f"{page}\n")
 
 

@@ -25,7 +25,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -36,13 +37,13 @@ from pydantic import ByteSize, Field
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Question, Response, Target
-from evaltrack.records.response import TraceHome
+from evaltrack.records.response import TraceHome, TracePlace
 from evaltrack.system.files import content_digest
 from evaltrack.targets import TargetSettings, checked_settings
-from evaltrack.targets.failures import InvalidResponseError, note_origin
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, note_origin
 from evaltrack.targets.packages import imported_files, packages_here
 from evaltrack.targets.responses import MAX_BYTES, as_response
-from evaltrack.targets.threads import aside, user_call
+from evaltrack.targets.threads import aside, awaited, is_async, user_call
 from evaltrack.targets.worker_pool import MAX_WORKERS, Call, Order, Pool, Service
 from evaltrack.tracking import question_spans as spans
 
@@ -202,8 +203,8 @@ class FunctionTarget(Target):
         self._module = getattr(function, "__module__", None) or ""
         self._files: dict[str, str] = {}
         self._shape = call_shape(function)
-        self._call = user_call(function, own_loop=own_loop)
-        self._habit = spans.SpanHabit()
+        self._call = user_call(_spanned(function, spans.SpanHabit()), own_loop=own_loop)
+        self._finish = user_call(awaited, own_loop=own_loop)
 
     @property
     def packages(self) -> Mapping[str, str]:
@@ -234,13 +235,12 @@ class FunctionTarget(Target):
         Raises:
             InvalidResponseError: it returned no response.
         """
-        values, named = self._shape.arguments(question, k)
-        trace = None
+        returned, trace = await self._call(self._home, question, *self._shape.arguments(question, k))
+        if inspect.isawaitable(returned):
+            returned = await self._finish(returned)
         try:
-            with spans.question_span(self._home, question, self._habit) as trace:
-                returned = await self._call(*values, **named)
             response = small_enough(as_response(returned))
-        except Exception as error:
+        except (FailedElsewhereError, InvalidResponseError) as error:
             note_origin(error, trace)
             raise
         return response.model_copy(update={"trace": trace}) if trace or response.trace else response
@@ -252,6 +252,40 @@ class FunctionTarget(Target):
         if self._led:
             spans.write_to_own_store()
             self._led = False
+
+
+Spanned = tuple[Any, TracePlace | None]
+"""The value that a function returned, and the trace of its call."""
+
+
+def _spanned(function: Callable[..., Any], habit: spans.SpanHabit) -> Callable[..., Any]:
+    """Return the function with a span around each call; async if it is. Its results are `Spanned`.
+
+    The span begins and ends where the function runs: there it is no part of a span of the caller, and MLflow may wait
+    for its server at the end.
+    """
+
+    def call(home: TraceHome | None, question: Question, values: list[Any], named: dict[str, Any]) -> Spanned:
+        with _span(home, question, habit) as trace:
+            return function(*values, **named), trace
+
+    async def call_async(*arguments: Any) -> Spanned:
+        home, question, values, named = arguments
+        with _span(home, question, habit) as trace:
+            return await function(*values, **named), trace
+
+    return call_async if is_async(function) else call
+
+
+@contextmanager
+def _span(home: TraceHome | None, question: Question, habit: spans.SpanHabit) -> Iterator[TracePlace | None]:
+    trace = None
+    try:
+        with spans.question_span(home, question, habit) as trace:
+            yield trace
+    except Exception as error:
+        note_origin(error, trace)
+        raise
 
 
 def small_enough(response: Response) -> Response:

@@ -8,30 +8,28 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
-from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-async def aside(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-    """Return the result of one call in a new daemon thread, in the context of the caller, such as its MLflow span.
+async def aside(function: Callable[..., T], *arguments: Any) -> T:
+    """Return the result of one call in a new daemon thread.
 
     The pools of the standard library wait at exit for hanging calls; daemon threads do not.
     """
-    future, call = Future[T](), partial(function, *arguments, **named)
-    run = partial(copy_context().run, _make, future, call)
-    threading.Thread(target=run, daemon=True, name="evaltrack-target").start()
+    future = Future[T]()
+    threading.Thread(target=_make, args=(future, function, arguments), daemon=True, name="evaltrack-target").start()
     return await asyncio.wrap_future(future)
 
 
-def _make(future: Future[Any], function: Callable[[], Any]) -> None:
+def _make(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     """Make a call in this thread and set the future's result; a cancelled call is not made."""
     if not future.set_running_or_notify_cancel():
         return
     try:
-        future.set_result(function())
+        future.set_result(function(*arguments))
     except BaseException as error:
         # A future of asyncio refuses StopIteration, and SystemExit must not end the run.
         is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
@@ -46,16 +44,16 @@ def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[.
     """
     own: list[asyncio.AbstractEventLoop] = []
 
-    async def guarded(*arguments: Any, **named: Any) -> Any:
+    async def guarded(*arguments: Any) -> Any:
         try:
-            return await function(*arguments, **named)
+            return await function(*arguments)
         except (SystemExit, KeyboardInterrupt) as error:  # they would end the loop
             raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
-    async def call(*arguments: Any, **named: Any) -> Any:
+    async def call(*arguments: Any) -> Any:
         if not own:
             own.append(loop_in_thread(call))
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(guarded(*arguments, **named), own[0]))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(guarded(*arguments), own[0]))
 
     return call
 
@@ -69,8 +67,8 @@ def user_call(function: Callable[..., Any], *, own_loop: bool) -> Callable[..., 
     run: Callable[[Callable[..., Any]], Callable[..., Any]] = in_own_loop if own_loop else lambda same: same
     begin, finish = run(function) if is_async(function) else partial(aside, function), run(awaited)
 
-    async def call(*arguments: Any, **named: Any) -> Any:
-        returned = await begin(*arguments, **named)
+    async def call(*arguments: Any) -> Any:
+        returned = await begin(*arguments)
         return await finish(returned) if inspect.isawaitable(returned) else returned
 
     return call

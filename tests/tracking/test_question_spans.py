@@ -125,6 +125,19 @@ def test_in_this_process_as_well(store_uri: str, golden: Path, monkeypatch: pyte
     assert mlflow.get_tracking_uri() == before
 
 
+def test_questions_asked_inside_a_span_of_the_caller_have_their_own_traces(store_uri: str, golden: Path) -> None:
+    def ask(_: str) -> list[str]:
+        with mlflow.start_span("inner"):
+            return ["a"]
+
+    mlflow.set_tracking_uri(store_uri)
+    with mlflow.start_span("nightly"):
+        run_eval(golden, target=ask, judge="none", tracking_uri=store_uri)
+    mlflow.flush_trace_async_logging()
+    asked = [trace for trace in all_traces(store_uri) if "nightly" not in names(trace)]
+    assert [names(trace) for trace in asked] == [{"question", "retrieve", "inner"}] * QUESTIONS
+
+
 def test_resuming_deletes_no_spans_of_the_application_and_the_report_links_to_them(
     store_uri: str, golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
