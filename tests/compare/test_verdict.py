@@ -14,7 +14,7 @@ from evaltrack.compare.pairing import Side
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import DEFAULT_DROPS, metric_table
 from evaltrack.metrics.metric import Threshold
-from evaltrack.records import Failure
+from evaltrack.records import Failure, OwnScore
 from evaltrack.records.run import SelectedPart
 from evaltrack.report.comparison_words import reasons, rules_words
 from evaltrack.report.templates import say
@@ -253,3 +253,13 @@ def test_a_rule_may_name_a_score_that_only_the_runs_declare() -> None:
     assert config.rules().drops["tone"] == Threshold(0.05, relative=True)
     with pytest.raises(UsageError, match="tone"):
         config.rules(metric_table())
+
+
+def test_a_drop_of_more_than_everything_is_a_rule_only_where_scores_may_be_negative() -> None:
+    free, bounded = (
+        OwnScore(name=name, computed_by="f", digest="0", span=span) for name, span in (("a", None), ("b", 1))
+    )
+    table = metric_table((free, bounded))
+    assert parse_drops(["a=300%"], table)[0]["a"] == Threshold(3.0, relative=True)
+    with pytest.raises(UsageError, match="no drop can exceed it"):
+        parse_drops(["b=300%"], table)

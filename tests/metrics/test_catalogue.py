@@ -14,6 +14,7 @@ from evaltrack.metrics.catalogue import (
     depending_on,
     metric_form,
     metric_table,
+    own_scores_of,
 )
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.metric import Part, Threshold
@@ -24,6 +25,7 @@ from evaltrack.records import (
     OwnScore,
     Question,
     Response,
+    Signature,
     Source,
     Tokens,
     ToolCall,
@@ -166,3 +168,9 @@ def test_a_drop_exactly_at_the_threshold_is_no_regression(
 def test_a_score_of_ones_own_does_not_replace_a_built_in_one() -> None:
     own = [OwnScore(name=name, computed_by="f", digest="0") for name in ("politeness", "recall_at_k", "mrr")]
     assert metric_table(tuple(own)).own_names == ("politeness",)
+
+
+def test_a_declaration_that_is_named_like_a_column_is_left_out() -> None:
+    own = tuple(OwnScore(name=name, computed_by="f", digest="0") for name in ("politeness", "domain", "mrr", "hit"))
+    made = Signature(golden="g", golden_digest="0", k=1, target="t", scores=own)
+    assert [score.name for score in own_scores_of(made)] == ["politeness", "mrr"]

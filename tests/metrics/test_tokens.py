@@ -136,3 +136,9 @@ def test_cost() -> None:
 def test_surrogates(text: str, same_as: str) -> None:
     for model in (O200K, CL100K):
         assert count_tokens([text], model) == count_tokens([same_as], model)
+
+
+def test_only_a_run_that_continues_is_cut() -> None:
+    block = tokens.BLOCK
+    assert list(tokens._parts("a" * block + " b")) == ["a" * block + " b"]
+    assert list(tokens._parts("a" * (block + 1))) == ["a" * block, "a"]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tracemalloc
 from itertools import product
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -358,3 +359,9 @@ def test_very_many_distinct_values_around_zero_are_grouped_without_moving_the_in
     assert method == "bca-grouped"
     half = 1.96 * values.std() / np.sqrt(len(values))
     assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=half / 10)
+
+
+def test_acceleration_moves_both_levels_up_where_resamples_are_skewed() -> None:
+    z = 1.959964 / (1 - 0.1 * 1.959964), -1.959964 / (1 + 0.1 * 1.959964)
+    expected = [NormalDist().cdf(each) for each in reversed(z)]
+    assert intervals._corrected_levels(0.5, 0.1, 1000) == pytest.approx(expected, abs=1e-6)
