@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import FrameType
 
 import click
@@ -64,7 +65,8 @@ def ui(host: str, port: int, allowed_hosts: list[str]) -> int:
         return _serve_forwarding(store.uri, host, port, allowed_hosts)
     hosts = _host_options(host, port, allowed_hosts)
     _check_free(host, port)
-    reached = ALL_ADDRESSES.get(host, host)
+    address = _address(host)
+    reached = host if not address or not address.is_unspecified else "127.0.0.1" if address.version == 4 else "::1"
     where = f"http://{_bracketed(reached)}:{port}"
     click.echo(f"Starting MLflow's server; the page will be at {where}/evaltrack/ (press Ctrl-C to stop)", err=True)
     command = [sys.executable, "-m", "mlflow", "server", "--app-name", "evaltrack", "--workers", "1"]
@@ -84,7 +86,7 @@ def _host_options(host: str, port: int, names: list[str]) -> list[str]:
     """
     outer = outer_hosts(host, port, names)
     origins = ",".join(f"{scheme}://{each}" for each in outer for scheme in ("http", "https"))
-    options = ["--allowed-hosts", ",".join([*_with_port(LOOPBACK, port), *outer])]
+    options = ["--allowed-hosts", ",".join([*loopback_hosts(port), *outer])]
     return [*options, "--cors-allowed-origins", origins] if outer else options
 
 
@@ -156,8 +158,11 @@ def _answers(address: tuple[str, int]) -> bool:
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 # nosec B104
-"""Hosts that listen on all addresses, and the address that reaches them from this machine."""
+
+
+def loopback_hosts(port: int) -> list[str]:
+    """Return the `Host` values that reach a server on this machine from itself."""
+    return _with_port(LOOPBACK, port)
 
 
 def outer_hosts(host: str, port: int, names: list[str]) -> list[str]:
@@ -168,17 +173,28 @@ def outer_hosts(host: str, port: int, names: list[str]) -> list[str]:
     Raises:
         UsageError: a server for all addresses has no names.
     """
-    if host in ALL_ADDRESSES and not names:
+    address = _address(host)
+    if address and address.is_unspecified and not names:
         raise UsageError(
             f"--host {host}: name the hosts under which others reach it: --allowed-hosts mlflow.example.com"
         )
-    own = [] if host in ALL_ADDRESSES or _bracketed(host) in LOOPBACK else [_bracketed(host)]
-    return _with_port([*own, *names], port)
+    hosts = [] if address and address.is_unspecified else _with_port([_bracketed(host)], port)
+    for each in names:
+        hosts += [each] if re.search(r":[0-9]+$", each) else [each, f"{each}:{port}"]
+    inner = set(loopback_hosts(port))
+    return [each for each in dict.fromkeys(hosts) if each not in inner]
 
 
 def _with_port(names: Iterable[str], port: int) -> list[str]:
-    """Return each host without a port twice: as it is (for port 80, or behind a proxy), and with the port."""
-    return [each for name in names for each in ([name] if re.search(r":\d+$", name) else [name, f"{name}:{port}"])]
+    """Return each name with the port, and without it for port 80, which browsers leave out."""
+    return [each for name in names for each in ((f"{name}:{port}", name) if port == 80 else (f"{name}:{port}",))]
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a host is; None for a name."""
+    with suppress(ValueError):
+        return ip_address(host)
+    return None
 
 
 def _bracketed(host: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.cli.ui import outer_hosts
+from evaltrack.cli.ui import loopback_hosts, outer_hosts
 from evaltrack.errors import UsageError
 from tests.in_process import called
 from tests.mlflow_server import free_port
@@ -111,11 +111,15 @@ def test_a_port_in_use_is_said_at_once(tmp_path: Path, empty_database: Path) -> 
 
 
 def test_the_hosts_are_exact_names() -> None:
-    """The port of the server is added where none is given."""
-    assert [outer_hosts(host, 5000, []) for host in ("127.0.0.1", "localhost", "::1")] == [[], [], []]
-    assert outer_hosts("192.168.1.5", 80, []) == ["192.168.1.5", "192.168.1.5:80"]
-    named = ["[fd00::7]", "[fd00::7]:5000", "a.example", "a.example:5000", "b:8080"]
+    """The port of the server is added where none is given; port 80 may be left out."""
+    assert loopback_hosts(5000) == ["localhost:5000", "127.0.0.1:5000", "[::1]:5000"]
+    assert (
+        outer_hosts("127.0.0.1", 5000, []) == outer_hosts("localhost", 5000, []) == outer_hosts("::1", 5000, []) == []
+    )
+    assert outer_hosts("192.168.1.5", 80, []) == ["192.168.1.5:80", "192.168.1.5"]
+    named = ["[fd00::7]:5000", "a.example", "a.example:5000", "b:8080"]
     assert outer_hosts("fd00::7", 5000, ["a.example", "b:8080"]) == named
     assert outer_hosts("0.0.0.0", 5000, ["a.example"]) == ["a.example", "a.example:5000"]
-    with pytest.raises(UsageError, match="name the hosts"):
-        outer_hosts("0.0.0.0", 5000, [])
+    for all_addresses in ("0.0.0.0", "::", "::0", "0:0:0:0:0:0:0:0"):
+        with pytest.raises(UsageError, match="name the hosts"):
+            outer_hosts(all_addresses, 5000, [])
