@@ -73,9 +73,9 @@ def named_target(
     Raises:
         UsageError: it cannot be opened, or a setting is for other targets.
     """
-    target = target or default_target(golden.path, golden.stats.domains)
-    if isinstance(target, str):
-        return open_target(target, settings.options_of_target, store_uri), target
+    if target is None or isinstance(target, str):
+        name = target or default_target(golden.path, golden.stats.domains)
+        return open_target(name, settings.options_of_target, store_uri), name
     from evaltrack.targets.python import FunctionTarget
 
     if not callable(target):

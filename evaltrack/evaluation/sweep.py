@@ -23,7 +23,7 @@ from evaltrack import __version__
 from evaltrack.errors import BadLinesError, GoldenError, UsageError
 from evaltrack.evaluation.plan import planned, target_name
 from evaltrack.evaluation.ranking import check_metric
-from evaltrack.evaluation.settings import EvaluationConfig
+from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import parsed_toml
 from evaltrack.golden.importing.file_types import read_yaml
 from evaltrack.golden.reader import GoldenSet, open_golden
@@ -92,7 +92,7 @@ class SweepFile(BaseModel):
     golden: str = Field(min_length=1, description="The golden set, .jsonl or .json.")
     name: Text = Field("", max_length=200, description="Name of the parent run.  [default: golden set and sweep]")
     targets: Annotated[list[SweepTarget], BeforeValidator(_targets)] = Field(
-        [SweepTarget(target="auto")],
+        [SweepTarget(target=AUTO_TARGET)],
         min_length=1,
         description="Targets to try, each a name as for `evaltrack run -t`, or a table with its own settings.",
     )
@@ -188,7 +188,7 @@ class Configuration:
     @property
     def target_name(self) -> str:
         """The target as text; `auto` is the default one of the golden set."""
-        return target_name(self.target or "auto")
+        return AUTO_TARGET if self.target is None else target_name(self.target)
 
     def digest(self, golden_digest: str) -> str:
         """Return a digest that identifies a run of this configuration: golden set, target, judges, seed, settings."""
@@ -280,7 +280,7 @@ def _configurations(file: SweepFile, place: str, problems: list[str]) -> Iterato
         shown = {name: shown_text(_text(axes[name])) for name in varying if name in axes}
         name = " ".join(value if key == "target" else f"{key}={value}" for key, value in shown.items() if key != "seed")
         asked = _seeded(target.target, axes) if isinstance(target.target, str) else target.target
-        yield Configuration(None if asked == "auto" else asked, settings, shown, name, axes.get("seed"))
+        yield Configuration(None if asked in (AUTO_TARGET, "") else asked, settings, shown, name, axes.get("seed"))
 
 
 def _combinations(file: SweepFile, target: SweepTarget) -> Iterator[tuple[SweepTarget, dict[str, Any]]]:

@@ -12,6 +12,7 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.settings import EvaluationConfig
+from evaltrack.evaluation.sweep import Configuration
 from evaltrack.records import Row
 from tests.files import data, put
 from tests.judging import labels_file
@@ -49,6 +50,24 @@ def test_a_note_says_how_many_questions_were_asked_alone(function: Any, note: st
     with planned(golden, EvaluationConfig.of(judge="none"), target) as plan:
         notes = plan.notes()
     assert [each.partition(":")[0] for each in notes] == ([note] if note else [])
+
+
+class EmptyIndex:
+    """A target of the user's own that is false as long as it holds nothing."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def __call__(self, question: str) -> list[str]:
+        return []
+
+
+def test_an_object_that_is_false_is_still_the_target(tmp_path: Path) -> None:
+    config = EvaluationConfig.of(judge="none")
+    with planned(golden_set(tmp_path, {}), config, EmptyIndex()) as plan:
+        assert plan.command.target == f"python:{__name__}:EmptyIndex"
+    configuration = Configuration(EmptyIndex(), config, {}, "empty")
+    assert configuration.target_name == f"python:{__name__}:EmptyIndex"
 
 
 @pytest.mark.parametrize(
