@@ -79,9 +79,17 @@ class _Sentences:
     """The macros of the templates in `sentences` as functions. Each returns one line; nothing in it is escaped."""
 
     def __getattr__(self, name: str) -> Callable[..., str]:
-        modules = (_plain().get_template(f"sentences/{file}.txt").module for file in ("run", "comparison", "gate"))
-        macro = next(getattr(module, name) for module in modules if hasattr(module, name))
+        macro = _macros().get(name)
+        if macro is None:
+            raise AttributeError(name)
         return lambda *given: " ".join(macro(*given).split())
+
+
+@cache
+def _macros() -> dict[str, Callable[..., str]]:
+    """Return the macros of the templates in `sentences` by name. They are cached: a large report has many sentences."""
+    modules = (_plain().get_template(f"sentences/{file}.txt").module for file in ("run", "comparison", "gate"))
+    return {name: macro for module in modules for name, macro in vars(module).items() if callable(macro)}
 
 
 say = _Sentences()
