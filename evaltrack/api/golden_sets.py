@@ -72,17 +72,17 @@ def _bad_lines(file: str, error: GoldenError) -> Iterator[lint.Finding]:
         yield lint.Finding(file=file, line=line, code=code, message=message, cure=cure or "correct it")
 
 
-def _findings(checked: GoldenSet, found: Sequence[tuple[lint.Library, Bm25Target | None]]) -> Iterator[lint.Finding]:
-    entries = list(checked.numbered())
+def _findings(golden: GoldenSet, corpora: Sequence[tuple[lint.Library, Bm25Target | None]]) -> Iterator[lint.Finding]:
+    entries = list(golden.numbered())
     yield from lint.check_questions(entries)
-    for library, index in found:
+    for library, index in corpora:
         part = library.entries(entries)
         yield from lint.check_expectations(part, library)
         negatives = [entry for entry in part if entry.question.negative]
         if negatives and (index := index or index_of(library)):
             yield from lint.check_negatives(_best(negatives, index), library)
-    file, stats = str(checked.path), checked.stats
-    if not found and stats.questions > stats.judged_only:
+    file, stats = str(golden.path), golden.stats
+    if not corpora and stats.questions > stats.judged_only:
         message = "there is no corpus next to the file, so expected sources are not checked"
         cure = "name the folder of its pages (`corpus=`)"
         yield lint.Finding(file=file, code="no-corpus", message=message, cure=cure)
@@ -189,8 +189,9 @@ def add_question(
             raise UsageError("; ".join(question))
         if question.id in texts:
             raise UsageError(f"{path} has a question `{question.id}`; give another `id=`")
+        new_key = text_key(question.question)
         for key, text in texts.items():
-            if text_key(text) == text_key(question.question):
+            if text_key(text) == new_key:
                 raise SameQuestionError(f"question `{key}` of {path} asks the same; reword one of them")
         if question.expected and not question.draft:
             for library, _ in libraries(path, [question.domain], corpus):
