@@ -21,7 +21,7 @@ from evaltrack.api.write_golden import golden_file
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import Gathering, Progress
-from evaltrack.evaluation.plan import Plan, default_run_name, planned
+from evaltrack.evaluation.plan import Plan, check_evaluation, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, command_to_resume, kept_of, save_command
 from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
@@ -32,7 +32,6 @@ from evaltrack.judges import Functions
 from evaltrack.metrics.aggregate import Kept, Ledger, Summary
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import check_criteria
-from evaltrack.privacy.redaction import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
 from evaltrack.report.html.run_page import run_screen
@@ -452,33 +451,6 @@ def _status(summary: Summary, interruption: BaseException | None, asked_to_stop:
     if asked_to_stop or isinstance(interruption, KeyboardInterrupt | asyncio.CancelledError):
         return "KILLED"
     return "FINISHED" if interruption is None and summary.measures_anything else "FAILED"
-
-
-def check_evaluation(
-    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
-) -> None:
-    """Refuse secrets in names that are logged, and an experiment if `mlflow run` has chosen one.
-
-    Raises:
-        UsageError: a name holds a secret, or `mlflow run` has opened the run.
-    """
-    check_names(_logged_texts(golden_path, settings, target))
-    if (experiment := settings.experiment) and os.environ.get("MLFLOW_RUN_ID"):
-        where = "the run was opened by `mlflow run`, in its experiment"
-        raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
-
-
-def _logged_texts(
-    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
-) -> Iterator[tuple[str, str]]:
-    """Yield the description and the text of everything that is logged with a run, or shown."""
-    yield "the path of the golden set", os.fspath(golden_path)
-    yield "the target", target if isinstance(target, str) else ""
-    for name, value in settings:
-        if isinstance(value, Mapping):
-            yield from ((f"`{name}=`", f"{key}={text}") for key, text in value.items())
-        elif name != "redact":
-            yield from ((f"`{name}=`", text) for text in (value if isinstance(value, tuple) else (str(value),)))
 
 
 def select_questions(golden_path: str, settings: EvaluationConfig, store: Store) -> tuple[EvaluationConfig, Selection]:

@@ -6,6 +6,7 @@ All errors of usage are found here; `Plan.ask` then asks the questions.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from evaltrack.judges.cache import VerdictCache
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import NAMED, Criterion, parse_criteria
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.privacy.redaction import Redactor
+from evaltrack.privacy.redaction import Redactor, check_names
 from evaltrack.records import (
     Closable,
     Judge,
@@ -60,6 +61,33 @@ from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 
 if TYPE_CHECKING:
     from evaltrack.evaluation.ray_workers import RayWorkers
+
+
+def check_evaluation(
+    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
+) -> None:
+    """Refuse secrets in names that are logged, and an experiment if `mlflow run` has chosen one.
+
+    Raises:
+        UsageError: a name holds a secret, or `mlflow run` has opened the run.
+    """
+    check_names(_logged_texts(golden_path, settings, target))
+    if (experiment := settings.experiment) and os.environ.get("MLFLOW_RUN_ID"):
+        where = "the run was opened by `mlflow run`, in its experiment"
+        raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
+
+
+def _logged_texts(
+    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the description and the text of everything that is logged with a run, or shown."""
+    yield "the path of the golden set", os.fspath(golden_path)
+    yield "the target", target if isinstance(target, str) else ""
+    for name, value in settings:
+        if isinstance(value, Mapping):
+            yield from ((f"`{name}=`", f"{key}={text}") for key, text in value.items())
+        elif name != "redact":
+            yield from ((f"`{name}=`", text) for text in (value if isinstance(value, tuple) else (str(value),)))
 
 
 def named_target(
