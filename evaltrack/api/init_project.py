@@ -119,18 +119,18 @@ def init_project(
         golden, corpus = "golden/sample.jsonl", SAMPLE
         texts |= {f"{corpus}/{name}": _text(f"sample/{name}") for name in SAMPLE_PAGES}
         texts[golden] = _text("sample/sample.jsonl")
-    asked = target or (f"bm25:{corpus}" if corpus else "auto")
-    texts[SETTINGS] = _settings(golden, asked, corpus)
+    run_target = target or (f"bm25:{corpus}" if corpus else "auto")
+    texts[SETTINGS] = _settings(golden, run_target, corpus)
     if target == OWN_FUNCTION or (corpus and not target):
         texts["evaltrack_target.py"] = _filled("target.py.txt", CORPUS=_quoted(corpus))
     project = folder / "pyproject.toml"
     if project.is_file() and b"[tool.evaltrack" in project.read_bytes():
         notes.append("evaltrack.toml replaces [tool.evaltrack] of pyproject.toml from now on")
     if ci != "none":
-        path, text, steps = _ci_file(ci, golden, asked)
+        path, text, steps = _ci_file(ci, golden, run_target)
         texts[path] = text
         notes += steps
-    if not (folder / ".gitignore").exists():
+    if not (folder / ".gitignore").exists():  # with `force` too, the user's own file stays
         texts[".gitignore"] = "mlflow.db*\nmlruns/\n"
     existing = [name for name in texts if os.path.lexists(folder / name) and not force]
     written = {name: text for name, text in texts.items() if name not in existing}

@@ -116,8 +116,8 @@ class CandidateRerunner:
             self.ledger.add(row)
             answers[row.question.id] = self._answer(row)
 
-        wanted = set(ids)
-        questions = [q for q in plan.golden if q.id in wanted and self._rows[1][q.id].digest == q.digest]
+        to_rerun = set(ids)
+        questions = [q for q in plan.golden if q.id in to_rerun and self._rows[1][q.id].digest == q.digest]
         trial = plan.settings.trials + 1 + REPLAYS + self._rounds  # skips replays, whose verdicts are cached
         self._rounds += 1
         plan.ask(take, questions=questions, trials=[trial], runner=runner)

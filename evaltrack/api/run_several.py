@@ -14,10 +14,10 @@ import evaltrack
 from evaltrack.api.baselines import set_baseline
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.report_html import contender_of, stored_result
-from evaltrack.api.run_eval import check_evaluation, chosen_settings, evaluate_plan, run_eval
+from evaltrack.api.run_eval import chosen_settings, evaluate_plan, run_eval
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.loop import Progress
-from evaltrack.evaluation.plan import Plan, planned
+from evaltrack.evaluation.plan import Plan, check_evaluation, planned
 from evaltrack.evaluation.ranking import Contender, rank
 from evaltrack.evaluation.result import RunResult, SetResults, SweepResult
 from evaltrack.evaluation.resume import is_resumable
@@ -30,7 +30,7 @@ from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, lea
 from evaltrack.report.run_text import with_own_note
 from evaltrack.report.sets import sets_note
 from evaltrack.system.processes import Stop
-from evaltrack.tracking.baselines import get_baseline as stored_baseline
+from evaltrack.tracking.baselines import get_baseline
 from evaltrack.tracking.find_runs import find_evaluation, named_run
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
@@ -342,12 +342,12 @@ def _contender(store: Store, name: str, runs: list[tuple[Configuration, RunResul
     return contender_of(store, name or runs[0][1].signature.target, [result for _, result in runs], axes)
 
 
-GOLDEN = "travel.jsonl"
-BEFORE, AFTER = "chunks by heading", "chunks of 120 words"
-CHANGE = "chunk=words:120"
+DEMO_GOLDEN = "travel.jsonl"
+DEMO_BEFORE, DEMO_AFTER = "chunks by heading", "chunks of 120 words"
+DEMO_CHANGE = "chunk=words:120"
 """The change: means hardly move, but single questions break."""
 
-REASON = "evaltrack run --demo"
+DEMO_REASON = "evaltrack run --demo"
 """The reason stored with the showcase's baseline."""
 
 
@@ -358,7 +358,7 @@ def demo_golden() -> Path:
         UsageError: this installation has none.
     """
     package = Path(evaltrack.__file__).parent
-    places = (package / "showcase" / GOLDEN, package.parent / "golden" / GOLDEN)
+    places = (package / "showcase" / DEMO_GOLDEN, package.parent / "golden" / DEMO_GOLDEN)
     for path in places:
         if path.is_file():
             return path
@@ -382,12 +382,14 @@ def run_demo(progress: ProgressChoice = None, **settings: Any) -> tuple[RunResul
     named = {"experiment": settings["experiment"]} if "experiment" in settings else {}
     experiment = settings_of(EvaluationConfig, named).experiment or None
     store = connect()
-    baseline = stored_baseline(store, choose_experiment(store, experiment).experiment_id, golden.stem)
-    if baseline is not None and baseline.reason != REASON:
+    baseline = get_baseline(store, choose_experiment(store, experiment).experiment_id, golden.stem)
+    if baseline is not None and baseline.reason != DEMO_REASON:
         problem = f"golden set `{golden.stem}` of this experiment has a baseline that is not of the showcase"
         raise UsageError(f"{problem}; name another experiment with `experiment=demo`")
     target = f"bm25:{golden.parent / 'corpus' / golden.stem}"
-    before = run_eval(golden, target=target, progress=progress, **{**settings, "run_name": BEFORE})
-    set_baseline(before.run_id, reason=REASON, experiment=experiment)
-    after = run_eval(golden, target=f"{target}?{CHANGE}", progress=progress, **{**settings, "run_name": AFTER})
+    before = run_eval(golden, target=target, progress=progress, **{**settings, "run_name": DEMO_BEFORE})
+    set_baseline(before.run_id, reason=DEMO_REASON, experiment=experiment)
+    after = run_eval(
+        golden, target=f"{target}?{DEMO_CHANGE}", progress=progress, **{**settings, "run_name": DEMO_AFTER}
+    )
     return before, after

@@ -277,9 +277,9 @@ def draft(file: str, model: str, category: tuple[str, ...], output: str, **optio
     from evaltrack.api.progress_bar import shown_progress
 
     with shown_progress(choice=True) as progress:
-        told = partial(progress.note, "proposing")
+        show = partial(progress.note, "proposing")
         try:
-            made = draft_by_model(file, model=model, categories=category, on_progress=told, **options)
+            made = draft_by_model(file, model=model, categories=category, on_progress=show, **options)
         except KeyboardInterrupt:
             kept = f"the valid proposals are in {file}; run the same command to continue"
             raise KeyboardInterrupt(kept) from None

@@ -188,18 +188,18 @@ def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) ->
         UsageError: a name is no option (the message suggests the nearest), or a value has the wrong type.
     """
     is_group, fields, defaults = isinstance(command, click.Group), fields_of(command), dict[str, Any]()
-    known: Mapping[str, Any] = command.commands if isinstance(command, click.Group) else own_options(command)
+    own: Mapping[str, Any] = command.commands if isinstance(command, click.Group) else own_options(command)
     for name, value in table.items():
         where = table_place(place)
-        if name not in known and name not in fields:
-            nearest = did_you_mean(name, {*known, *fields})
-            raise UsageError(f"{where} has no {'command' if is_group else 'option'} `{name}`; {nearest}")
+        if name not in own and name not in fields:
+            hint = did_you_mean(name, {*own, *fields})
+            raise UsageError(f"{where} has no {'command' if is_group else 'option'} `{name}`; {hint}")
         if is_group and not isinstance(value, dict):
             raise UsageError(f"{where} {name} is not a table; write its options under [{place}.{name}]")
         if is_group:
-            defaults[name] = defaults_of(known[name], underscored(value), f"{place}.{name}")
+            defaults[name] = defaults_of(own[name], underscored(value), f"{place}.{name}")
         elif name not in fields:
-            defaults[name] = _default(known[name], value, f"{where} {name}")
+            defaults[name] = _default(own[name], value, f"{where} {name}")
     return defaults
 
 

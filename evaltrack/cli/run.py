@@ -141,16 +141,16 @@ def print_result(result: RunResult, output: str) -> None:
 
 def run_showcase(settings: dict[str, Any], output: str) -> int:
     """Evaluate the showcase before and after its change, and print both. JSON holds only the second run."""
-    from evaltrack.api.run_several import AFTER, BEFORE, run_demo
+    from evaltrack.api.run_several import DEMO_AFTER, DEMO_BEFORE, run_demo
     from evaltrack.evaluation.settings_sources import settings_of
     from evaltrack.system.processes import quoted
 
     with redirect_stdout(sys.stderr):
         before, after = run_demo(progress=True, **settings)
     if not wants_json(output):
-        click.echo(f"Before, {BEFORE}; this run is the baseline:")
+        click.echo(f"Before, {DEMO_BEFORE}; this run is the baseline:")
         print_result(before, output)
-        click.echo(f"\nAfter, {AFTER}:")
+        click.echo(f"\nAfter, {DEMO_AFTER}:")
     print_result(after, output)
     experiment = settings_of(EvaluationConfig, settings).experiment
     place = f" --experiment {quoted(experiment)}" if experiment else ""

@@ -70,7 +70,7 @@ CAUSES: Mapping[CulpritKind, CauseWords] = {
     for kind, words in tomllib.loads(files(__package__).joinpath("causes.toml").read_text("utf-8")).items()
 }
 
-SEEN = tuple(kind for kind, words in CAUSES.items() if words.seen)
+SEEN_KINDS = tuple(kind for kind, words in CAUSES.items() if words.seen)
 """Observed changes of pages, of which several are named. Other changes must explain more than half."""
 
 

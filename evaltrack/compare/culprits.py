@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from evaltrack.compare.change import CAUSES, SEEN, CauseKind, Change, ChangedQuestions, CulpritKind
+from evaltrack.compare.change import CAUSES, SEEN_KINDS, CauseKind, Change, ChangedQuestions, CulpritKind
 from evaltrack.compare.differences import in_order, page_of, source_id
 from evaltrack.compare.pairing import message_kind
 from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources, has_other_settings
@@ -44,7 +44,7 @@ class Culprit:
     @property
     def name(self) -> str | None:
         """The chunk, if it is the only one and the change is not observed on the page; else the page."""
-        return self.parts[0] if len(self.parts) == 1 and self.kind not in SEEN else self.page
+        return self.parts[0] if len(self.parts) == 1 and self.kind not in SEEN_KINDS else self.page
 
 
 def find_culprits(changed: ChangedQuestions, num_common: int) -> list[Culprit]:
@@ -69,12 +69,12 @@ def _chosen(suspects: Mapping[str, Sequence[Culprit]]) -> dict[str, Culprit]:
     left, chosen = dict(suspects), dict[str, Culprit]()
 
     def is_named(kind: CulpritKind, times: int) -> bool:
-        return kind in SEEN or kind == "source_lost" or 2 * times > len(suspects)
+        return kind in SEEN_KINDS or kind == "source_lost" or 2 * times > len(suspects)
 
     for _ in range(ROUNDS):
         shared = Counter((each.kind, each.page) for several in left.values() for each in several if each.page)
         named = [key for key, times in shared.items() if is_named(key[0], times)]
-        best = max(named, key=lambda key: (shared[key], key[0] in SEEN), default=None)
+        best = max(named, key=lambda key: (shared[key], key[0] in SEEN_KINDS), default=None)
         if best is None:
             break
         for key, several in list(left.items()):
@@ -182,11 +182,11 @@ def find_behind(comparison: Comparison) -> Behind | None:
         return None
     groups = defaultdict[object, list[Culprit]](list)
     for place, each in enumerate(comparison.culprits):
-        groups[each.kind if each.kind in SEEN and each.page else place].append(each)
+        groups[each.kind if each.kind in SEEN_KINDS and each.page else place].append(each)
     for group in sorted(groups.values(), key=lambda group: -sum(len(each.ids) for each in group)):
         kind, questions = group[0].kind, sum(len(each.ids) for each in group)
-        needed = comparison.num_worse / 3 if kind in SEEN else comparison.num_worse / 2
-        enough = questions >= needed if kind in (*SEEN, *ERRORS) else questions > needed
+        needed = comparison.num_worse / 3 if kind in SEEN_KINDS else comparison.num_worse / 2
+        enough = questions >= needed if kind in (*SEEN_KINDS, *ERRORS) else questions > needed
         if enough and (group[0].page or kind in ERRORS):
             return Behind(kind, questions, tuple(group), differences=_related(kind, comparison.differences))
     cause, questions = max(comparison.causes.items(), key=lambda item: item[1])
@@ -204,8 +204,8 @@ def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[R
     """
     related = {"answers": about_answers, "sources": about_sources}.get(CAUSES[kind].about or "")
     named = list(filter(related, differences)) if related else []
-    told = {CORPUS: any(map(has_other_settings, named)), COMMIT: kind in SEEN}
-    return tuple(each for each in named if not told.get(each.name))
+    left_out = {CORPUS: any(map(has_other_settings, named)), COMMIT: kind in SEEN_KINDS}
+    return tuple(each for each in named if not left_out.get(each.name))
 
 
 # Documents with their texts

@@ -192,8 +192,8 @@ class Evaluator:
             joint = " " if facts.text.startswith(("is ", "has ", "holds ")) else ": "
             return self._failure("target_invalid", f"what the target returned{joint}{facts.text}", trace=facts.trace)
         text = facts.traceback
-        told = {"traceback": valid_text(self.redactor.text(text))[-TRACEBACK_LIMIT:] if text else None}
-        return self._failure("target_error", facts.text, facts.usage, trace=facts.trace, **told)
+        shown = valid_text(self.redactor.text(text))[-TRACEBACK_LIMIT:] if text else None
+        return self._failure("target_error", facts.text, facts.usage, trace=facts.trace, traceback=shown)
 
     def _failure(self, kind: FailureKind, message: str, usage: Usage | None = None, **more: Any) -> Failure:
         return failure(kind, self.redactor.text(message), usage, **more)

@@ -123,8 +123,8 @@ def read_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
         sweep = SweepFile.model_validate(values)
     except ValidationError as error:
         for each in error.errors(include_url=False):
-            known = SweepFile.model_fields if len(each["loc"]) == 1 else SweepTarget.model_fields
-            problems.append(shown_text(finding_words(each, tuple(known))))
+            names = SweepFile.model_fields if len(each["loc"]) == 1 else SweepTarget.model_fields
+            problems.append(shown_text(finding_words(each, tuple(names))))
     problems += _of_table("settings", raw.get("settings"))
     for number, target in enumerate(_as_list(raw.get("targets"))):
         if isinstance(target, Mapping):
