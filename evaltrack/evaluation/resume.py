@@ -69,8 +69,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
 
     Raises:
         UsageError: `resume` names a run that cannot be resumed: it has no journal, is finished, or was another
-            evaluation
-            (the message names each difference). Or another user owns the folder of the journals.
+            evaluation (the message names each difference). Or another user owns the folder of the journals.
     """
     if resume and os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")

@@ -137,8 +137,7 @@ def score(
         higher_is_better: True if higher values are better.
         gates: Allow rules of the gate (`max_drop=`) on it.
         values: The names of the values of a function that returns a mapping, or a mapping from each name to True if
-        higher
-            is better. Each is a score by itself.
+            higher is better. Each is a score by itself.
     """
     directions = dict(values) if isinstance(values, Mapping) else dict.fromkeys(values, higher_is_better)
     declaration = Declaration(name, higher_is_better, gates, directions)

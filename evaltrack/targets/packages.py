@@ -62,8 +62,7 @@ def imported_files(module: str) -> dict[str, Path]:
     """Return the project's files that this process has imported, by path relative to the working directory if below it.
 
     The first is the file of the module, in any folder. The others are below the working directory or the module's
-    import
-    folder, and do not belong to Python, evaltrack or an installed package.
+    import folder, and do not belong to Python, evaltrack or an installed package.
     """
     own = _file_of(module)
     roots = (Path.cwd(), *Path(own).parents[module.count(".") :][:1])
