@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -11,12 +11,13 @@ from evaltrack.api.compare_sides import light_columns
 from evaltrack.compare.pairing import Side, side_frame
 from evaltrack.evaluation.ranking import Contender
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Verdict
+from evaltrack.records import Failure, Question, Record, Response, Row, Signature, Source, Verdict
+from evaltrack.records.row import row_of
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.tracking.rows import columns_of, file_columns, file_schema
 
 K = 5
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def question(key: str, **fields: Any) -> Question:
@@ -34,30 +35,27 @@ def measured(
     asked: Question, given: Response, verdicts: Sequence[Verdict] = (), rules: Rules | None = None, **fields: Any
 ) -> Row:
     """The row of a response, scored as a run scores it."""
-    made = measure(asked, given, rules or Rules(K), verdicts)
-    parts = ("scores", "unmeasured", "passed", "duplicates", "finds", "reasoned")
-    scored = {name: getattr(made, name) for name in parts}
-    timing = {"position": 0, "started_at": 0.0, "seconds": 0.1}
-    return Row.model_validate(
-        {"question": asked, "response": given, "verdicts": verdicts, **timing, **scored, **fields}
-    )
+    rules = rules or Rules(K)
+    made = measure(asked, given, rules, verdicts)
+    scored = {name: getattr(made, name) for name in ("scores", "unmeasured", "passed", "duplicates", "finds")}
+    scored |= made.reasoned.model_dump() if made.reasoned else {}
+    return row_of(asked, given, rules.k, **{"verdicts": tuple(verdicts), "seconds": 0.1, **scored, **fields})
 
 
-def row(asked: Question, given: Response | Failure, position: int = 0, score: float | None = None) -> StoredRow:
-    """The flat row of one question; `score` is what a judge gave it, a `judge_error` failure keeps its response."""
+def row(asked: Question, given: Response | Failure, position: int = 0, score: float | None = None) -> Row:
+    """The row of one question; `score` is what a judge gave it."""
     if isinstance(given, Failure):
-        timing = {"position": position, "started_at": 0.0, "seconds": 0.1}
-        return stored_row(Row.model_validate({"question": asked, "failure": given, **timing}), K)
+        return row_of(asked, given, K, position=position, seconds=0.1)
     verdicts = () if score is None else (Verdict(judge="j", reasoning="because", overall_score=score),)
-    return stored_row(measured(asked, given, verdicts, position=position), K)
+    return measured(asked, given, verdicts, position=position)
 
 
-def side(rows: Iterable[StoredRow], name: str = "run", **signature: Any) -> Side:
+def side(rows: Iterable[Row], name: str = "run", **signature: Any) -> Side:
     made = Signature(**{"golden": "set", "golden_digest": "0", "k": K, "target": name, **signature})
     by_id = {row.id: row for row in rows}
     table = pa.Table.from_pylist([*map(file_columns, by_id.values())], schema=file_schema(made.own_names))
 
-    def rows_of(ids: Collection[str], whole: Collection[str]) -> Mapping[str, StoredRow]:
+    def rows_of(ids: Collection[str], whole: Collection[str]) -> Mapping[str, Row]:
         return {key: by_id[key] if key in whole else by_id[key].without_texts() for key in ids if key in by_id}
 
     info = Run(name, name, made)
@@ -66,19 +64,19 @@ def side(rows: Iterable[StoredRow], name: str = "run", **signature: Any) -> Side
 
 def rows_of(
     questions: Sequence[Question], given: Mapping[str, Response | Failure], score: float | None = None
-) -> list[StoredRow]:
+) -> list[Row]:
     return [
         row(asked, given.get(asked.id, found(*(asked.expected or ()), "other")), position, score)
         for position, asked in enumerate(questions)
     ]
 
 
-def patched(row: StoredRow, **columns: Any) -> StoredRow:
-    return StoredRow.of(columns_of(row) | columns)
+def edited(record: AnyRecord, **fields: Any) -> AnyRecord:
+    return record.model_copy(update=fields)
 
 
-def flatten(row: Row, k: int) -> dict[str, Any]:
-    return columns_of(stored_row(row, k))
+def patched(row: Row, **columns: Any) -> Row:
+    return Row.of(columns_of(row) | columns)
 
 
 Hit = bool | None

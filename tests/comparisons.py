@@ -12,8 +12,8 @@ from evaltrack.compare.reruns import Reruns
 from evaltrack.metrics.criteria import Criterion
 from evaltrack.metrics.metric import Threshold
 from evaltrack.records import Question, Response, Row, Signature, Source
+from evaltrack.records.row import row_of
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.stats.significance import PairedTest
 
 from .compared import patched
@@ -40,11 +40,10 @@ EVIL = (
 """Text that would do something in HTML, Markdown, a terminal, XML, JSON or a CI log, if taken for more than text."""
 
 
-def flat(answer: str | None, *chunks: str, **fields: Any) -> StoredRow:
+def flat(answer: str | None, *chunks: str, **fields: Any) -> Row:
     question = Question(id="7", question="Can I get a refund?", domain="travel", expected_chunks=("fees#refunds",))
     sources = tuple(Source(chunk_id=chunk, url="https://docs.example/fees", text="text", score=1.0) for chunk in chunks)
-    row = Row(position=0, question=question, response=Response(answer=answer, sources=sources), started_at=0, seconds=0)
-    return patched(stored_row(row, 3), **fields)
+    return patched(row_of(question, Response(answer=answer, sources=sources), 3), **fields)
 
 
 DEMOTED = Cause(

@@ -12,7 +12,7 @@ from evaltrack.compare.pairing import Side
 from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Response, Verdict
-from evaltrack.records.stored_row import StoredRow, stored_row
+from evaltrack.records.row import Row
 
 from .compared import K, found, measured, patched, question, row, rows_of, side
 from .metrics.test_reasoning import seen
@@ -21,9 +21,7 @@ TIMED_OUT = Failure(kind="target_timeout", message="no response within 60 s")
 ASKED = [question(f"q{place}", domain="ab"[place % 2], difficulty="easy") for place in range(40)]
 
 
-def compared(
-    was: list[StoredRow], now: list[StoredRow], *, ignore: tuple[str, ...] = (), **signature: Any
-) -> Comparison:
+def compared(was: list[Row], now: list[Row], *, ignore: tuple[str, ...] = (), **signature: Any) -> Comparison:
     sides = [
         _counted(side(rows, name, **{part: pair[place] for part, pair in signature.items()}))
         for place, (name, rows) in enumerate((("before", was), ("after", now)))
@@ -36,9 +34,7 @@ def _counted(made: Side) -> Side:
     return replace(made, info=replace(made.info, num_questions=len(made.frame), num_errors=errors))
 
 
-def _judged(
-    scores: Callable[[int], float], given: Callable[[int], Response | Failure] | None = None
-) -> list[StoredRow]:
+def _judged(scores: Callable[[int], float], given: Callable[[int], Response | Failure] | None = None) -> list[Row]:
     made = []
     for place, asked in enumerate(ASKED):
         response = given(place) if given else found(f"{asked.id}!", "other")
@@ -107,29 +103,29 @@ def ten_thousand() -> Comparison:
 
 
 def a_panel() -> Comparison:
-    def rows(scores: tuple[float, ...]) -> list[StoredRow]:
+    def rows(scores: tuple[float, ...]) -> list[Row]:
         return [_panel(asked, place, scores if place < 5 else (0.9, 0.9, 0.9)) for place, asked in enumerate(ASKED)]
 
     return compared(rows((0.8, 0.8, 1.0)), rows((0.6, 0.7, 0.8)), judge=("a,b,c", "a,b,c"))
 
 
-def _panel(asked: Question, place: int, scores: tuple[float, ...]) -> StoredRow:
+def _panel(asked: Question, place: int, scores: tuple[float, ...]) -> Row:
     verdicts = tuple(Verdict(judge=name, reasoning="r", overall_score=s) for name, s in zip("abc", scores, strict=True))
-    return stored_row(measured(asked, found(f"{asked.id}!"), verdicts, position=place), K)
+    return measured(asked, found(f"{asked.id}!"), verdicts, position=place)
 
 
 def reasoning() -> Comparison:
     """By the rubric: five responses claim more than their process earned."""
     rules = Rules(K, reasoning=RubricWeights())
 
-    def rows(flawed: int) -> list[StoredRow]:
+    def rows(flawed: int) -> list[Row]:
         made = []
         for place, asked in enumerate(ASKED[:12]):
             observed = seen(confidence=99, hypotheses=1) if place < flawed else seen()
             verdicts = (Verdict(judge="j", reasoning="r", observed=observed),)
             given = Response(answer="Pursue hybrid." if place >= flawed else "Surely hybrid.")
             plain = asked.model_copy(update={"expected_chunks": None})
-            made.append(stored_row(measured(plain, given, verdicts, rules, position=place), K))
+            made.append(measured(plain, given, verdicts, rules, position=place))
         return made
 
     return compared(rows(0), rows(5), rubric=("reasoning", "reasoning"), judge=("j", "j"))

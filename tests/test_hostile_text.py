@@ -19,8 +19,8 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, GroupDelta
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, ToolCall, Verdict
+from evaltrack.records.row import row_of
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report.comparison_files import annotations as github_annotations
 from evaltrack.report.comparison_files import comparison_junit, json_text
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
@@ -78,13 +78,12 @@ def rows() -> list[Row]:
         verdicts = (Verdict(judge=PLACES["judge"], reasoning=PLACES["reasoning"], overall_score=score),)
         made.append(measured(asked, given, verdicts, position=place))
     failure = Failure(kind="target_error", message=PLACES["error"])
-    return [*made, Row(position=3, question=asked, failure=failure, started_at=0, seconds=0)]
+    return [*made, row_of(asked, failure, 5, position=3)]
 
 
 @cache
-def template() -> tuple[RunResult, list[StoredRow], Comparison]:
+def template() -> tuple[RunResult, list[Row], Comparison]:
     made = rows()
-    flat = [stored_row(row, 5) for row in made]
     signature = Signature(
         golden=PLACES["golden"], golden_digest="0", k=5, target=PLACES["target"], judge=PLACES["judge"]
     )
@@ -101,10 +100,10 @@ def template() -> tuple[RunResult, list[StoredRow], Comparison]:
         totals={**result().totals, "num_errors": 1, "num_judged": 3, "num_questions": 4},
         read_table=lambda: [],
     )
-    return run, flat, compared(flat, signature)
+    return run, made, compared(made, signature)
 
 
-def compared(flat: list[StoredRow], signature: Signature) -> Comparison:
+def compared(flat: list[Row], signature: Signature) -> Comparison:
     """The first of these rows against each of the others, with the causes that are found."""
     sides = [
         Run(run_id, PLACES["run"], signature, f"http://a.example/{run_id}", 4, 1, "all", "http://a.example/t")
@@ -161,7 +160,7 @@ def put(made: Any, place: str, text: str) -> Any:
     return made
 
 
-Made = tuple[RunResult, list[StoredRow], Comparison]
+Made = tuple[RunResult, list[Row], Comparison]
 
 
 def around(place: str, text: str) -> Around:
@@ -176,11 +175,11 @@ def terminal(run: RunResult) -> str:
     return out.getvalue()
 
 
-def whole_run(run: RunResult, flat: list[StoredRow]) -> str:
+def whole_run(run: RunResult, flat: list[Row]) -> str:
     return "".join(run_json(dataclasses.replace(run, read_table=lambda: map(columns_of, flat))))
 
 
-def run_html_of(run: RunResult, flat: list[StoredRow], place: str, text: str) -> str:
+def run_html_of(run: RunResult, flat: list[Row], place: str, text: str) -> str:
     return run_html(run, lambda columns, ids: flat, around(place, text))
 
 

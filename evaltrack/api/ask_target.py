@@ -1,4 +1,4 @@
-"""Asks a target one question outside of any run, and returns the row: the response, or the reason of the failure."""
+"""Asks a target one question outside of any run, and returns its response or its failure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Unpack
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Evaluator
-from evaltrack.evaluation.loop import evaluate, take_all
+from evaltrack.evaluation.loop import run_to_end
 from evaltrack.evaluation.settings import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import checked_question
 from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
-from evaltrack.records import Row
+from evaltrack.records import Failure, Response
 from evaltrack.targets import open_target
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def ask_target(
     domain: str = "ask",
     history: Sequence[Mapping[str, str]] = (),
     **settings: Unpack[EvaluationOptions],
-) -> Row:
-    """Ask a target one question and return its row, with the response or the reason of the failure.
+) -> Response | Failure:
+    """Ask a target one question and return its response, or its failure.
 
     Nothing is logged or stored. Secrets of the environment are removed from the response, as in a run.
 
@@ -53,12 +53,18 @@ def ask_target(
     if history and not opened.takes_history:
         opened.close()
         raise UsageError(f"`history=`: target {shown_text(config.target)} takes only the question; leave it out")
-    rows: list[Row] = []
-
     redactor = Redactor.with_environment(secrets=opened.secrets)
     evaluator = Evaluator(opened, Rules(k=config.k), timeout=config.timeout, redactor=redactor)
+    outcomes: list[Response | Failure] = []
+
+    async def ask() -> None:
+        try:
+            outcomes.append(await evaluator.response(asked))
+        finally:
+            await opened.aclose()
+
     try:
-        take_all(evaluate([asked], evaluator.row), rows.append, (opened,))
+        run_to_end(ask)
     finally:
         opened.close()
-    return rows[0]
+    return outcomes[0]

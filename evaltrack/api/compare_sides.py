@@ -17,9 +17,8 @@ from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SECONDS, Side, numb
 from evaltrack.errors import Guide, TrackingError, UsageError, listed, printable
 from evaltrack.metrics.catalogue import BY_METRIC, GROUP_METRICS, own_scores_of
 from evaltrack.metrics.measure import NO_OVERALL, passes
-from evaltrack.records.row import Tally
+from evaltrack.records.row import PRINTS, Row, majority
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import PRINTS, StoredRow
 from evaltrack.report.run_text import RUN_SCHEMA
 from evaltrack.report.schemas.run import RunForm
 from evaltrack.tracking.find_runs import fetch_rows
@@ -56,9 +55,9 @@ def side_of_run(store: Store, run: Run, folder: Path) -> Side:
     return replace(side, trials=partial(_trials, store, run, local))
 
 
-def _trials(store: Store, run: Run, folder: Path, ids: Collection[str]) -> Mapping[str, list[StoredRow]]:
+def _trials(store: Store, run: Run, folder: Path, ids: Collection[str]) -> Mapping[str, list[Row]]:
     """Return the trials of questions; none if their file is gone or damaged, since the rows hold the scores too."""
-    trials: dict[str, list[StoredRow]] = {}
+    trials: dict[str, list[Row]] = {}
     with suppress(TrackingError):
         path = fetch_rows(store, run, folder, TRIALS)
         check_rows(path, by_trial=True)
@@ -76,7 +75,7 @@ def side_of_table(info: Run, path: Path) -> Side:
     """
     whose = partial(rows_of_run, info.run_id)
 
-    def rows(ids: Collection[str], whole: Collection[str]) -> Mapping[str, StoredRow]:
+    def rows(ids: Collection[str], whole: Collection[str]) -> Mapping[str, Row]:
         with whose():
             read = stored_rows(path, ids=ids) if ids else ()
             return {row.id: row if row.id in whole else row.without_texts() for row in read}
@@ -165,7 +164,7 @@ def _read(path: Path) -> RunForm:
         raise
 
 
-def _checked(name: str, saved: RunForm) -> tuple[Run, list[StoredRow]]:
+def _checked(name: str, saved: RunForm) -> tuple[Run, list[Row]]:
     """Return a saved run and its rows, after a check of its status and of the names of its scores."""
     if saved.status != "FINISHED":
         raise DamagedError(f"its run is {saved.status}, and only a FINISHED one is a baseline")
@@ -176,7 +175,7 @@ def _checked(name: str, saved: RunForm) -> tuple[Run, list[StoredRow]]:
     if not all(isinstance(row.get("id"), str) for row in saved.rows):
         raise TypeError("`rows` is not a list of objects with an `id`")
     names |= {*own}
-    rows = [StoredRow.of({name: row[name] for name in row if name in names}, own) for row in saved.rows]
+    rows = [Row.of({name: row[name] for name in row if name in names}) for row in saved.rows]
     info = Run(
         "",
         name,
@@ -189,7 +188,7 @@ def _checked(name: str, saved: RunForm) -> tuple[Run, list[StoredRow]]:
     return info, rows
 
 
-def _check_rows(rows: Sequence[StoredRow], run: Run) -> None:
+def _check_rows(rows: Sequence[Row], run: Run) -> None:
     """Refuse rows whose `passed` contradicts their scores, and rows of another golden set."""
     problems = [
         f"`{row.id}`: `passed` is {json.dumps(row.passed)}, and by its scores {json.dumps(due)}"
@@ -203,11 +202,10 @@ def _check_rows(rows: Sequence[StoredRow], run: Run) -> None:
         raise DamagedError(listed(list(map(printable, problems))))
 
 
-def _passed(row: StoredRow, run: Run) -> bool | None:
+def _passed(row: Row, run: Run) -> bool | None:
     """Return True if a row passes by its scores or trials; None if something was not measured."""
     if row.trials is not None:
-        return Tally(trials=int(run.settings["trials"]), measured=row.trials, passed=row.passes or 0).majority
+        return majority(row.passes or 0, row.trials, int(run.settings["trials"]))
     if row.error or NO_OVERALL in row.unmeasured.values():
         return None
-    empty = row.answer is not None and not row.answer.strip()
-    return passes(row.scores, run.signature.pass_threshold, negative=row.negative, empty=empty)
+    return passes(row.scores, run.signature.pass_threshold, negative=row.negative, empty=row.answer_is_empty)

@@ -20,8 +20,8 @@ from evaltrack.metrics.aggregate import Ledger
 from evaltrack.metrics.measure import Measured, measure
 from evaltrack.metrics.rubric import TIERS, RubricWeights, acceptance, panel_mean, reasoned
 from evaltrack.records import PlainTarget, Question, Response, Row, Signature, Verdict
+from evaltrack.records.row import question_of, response_of
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import StoredRow, question_of, response_of
 from evaltrack.report.schemas.form import record_data
 from evaltrack.tracking.find_runs import named_evaluation, read_rows
 from evaltrack.tracking.notes import Accepted, log_child, note_accepted
@@ -77,7 +77,7 @@ def judges_agreement(
     return found
 
 
-def _of_run(store: Store, run_id: str) -> tuple[Run, dict[str, StoredRow]]:
+def _of_run(store: Store, run_id: str) -> tuple[Run, dict[str, Row]]:
     """Return the run and its judged rows, by id. Rows that ended in an error are left out."""
     run = named_evaluation(store, run_id)
     rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts"])
@@ -87,9 +87,7 @@ def _of_run(store: Store, run_id: str) -> tuple[Run, dict[str, StoredRow]]:
     return run, judged_rows
 
 
-def _of_other(
-    store: Store, run_id: str, signature: Signature, own: Mapping[str, StoredRow]
-) -> tuple[str, dict[str, Values]]:
+def _of_other(store: Store, run_id: str, signature: Signature, own: Mapping[str, Row]) -> tuple[str, dict[str, Values]]:
     """Return the judge of another run and its verdicts on the same answers, scored as in the first run."""
     run, rows = _of_run(store, run_id)
     if run.signature.rubric != signature.rubric:
@@ -196,7 +194,7 @@ def replay_judge(
         judge_tokens=tokens,
     )
     if replay.noise is None:
-        last = next((str(row.failure) for each in again.values() for row in each if row.failure), "no reason was given")
+        last = next((row.error for each in again.values() for row in each if row.error), "no reason was given")
         raise InconclusiveError(f"none of {replay.num_verdicts} verdicts succeeded; the last failure: {last}")
     params = {"judge": replay.judge, "times": str(times), "replayed_run": run.run_id}
     log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": record_data(replay, "replay")})
@@ -244,7 +242,7 @@ def _check_judge(settings: EvaluationConfig, signature: Signature) -> None:
 def _ask(
     opened: Opened,
     settings: EvaluationConfig,
-    rows: Sequence[StoredRow],
+    rows: Sequence[Row],
     times: int,
     on_progress: Callable[[int, int], object],
 ) -> tuple[dict[str, list[Row]], int]:
@@ -254,7 +252,7 @@ def _ask(
 
     def take(row: Row) -> None:
         nonlocal done
-        rows_by_id[row.question.id].append(row)
+        rows_by_id[row.id].append(row)
         ledger.add(row)
         done += 1
         on_progress(done, times * len(rows))
@@ -274,7 +272,7 @@ def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Repl
         passed=was.passed,
         passed_again=tuple(one.passed for one in by_trial),
         tier=was.reasoned.tier if was.reasoned else None,
-        tiers_again=tuple(one.reasoned.tier if one.reasoned else None for one in by_trial),
+        tiers_again=tuple(one.tier for one in by_trial),
     )
 
 

@@ -67,7 +67,7 @@ class ProgressBar(Progress):
         """Move the bar."""
         if self._bar is not None:
             self._bar.initial += row.started_at < self._started_at  # rows of an earlier run are not part of the speed
-            if row.failure is not None:
+            if row.error:
                 self._errors += 1
                 self._bar.set_postfix_str(count(self._errors, "error"), refresh=False)
             self._bar.update()

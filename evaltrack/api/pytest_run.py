@@ -20,8 +20,7 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import OF_TARGET
 from evaltrack.golden.reader import NumberedQuestion, open_golden
-from evaltrack.records.row import failure_words
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import Row, failure_words
 from evaltrack.report.escaping import one_line
 from evaltrack.report.templates import say
 
@@ -138,7 +137,7 @@ def _outcomes(result: RunResult, comparison: Comparison | None, baseline: RunRes
     return {row.id: _outcome(row, broke.get(row.id), failed_before.get(row.id), k) for row in result.read_rows()}
 
 
-def _outcome(row: StoredRow, change: Change | None, failed_digest: str | None, k: int) -> Outcome:
+def _outcome(row: Row, change: Change | None, failed_digest: str | None, k: int) -> Outcome:
     if row.outcome == "pass":
         return "pass", ""
     if row.outcome == "not measured":

@@ -19,8 +19,8 @@ from evaltrack.evaluation.ranking import Contender, Leaderboard, rank
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, metric_table
 from evaltrack.metrics.criteria import Checked
+from evaltrack.records.row import Row
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.run_page import Around, run_html, run_screen
 from evaltrack.report.run_text import read_summary
@@ -220,7 +220,7 @@ def _write_set(store: Store, run: Run, overview: Path, name: str, *, with_name: 
         return SetPage(result, _worst(rows), f"{quote(folder.name)}/{quote(name)}.html", title)
 
 
-def _worst(rows: Path) -> list[StoredRow]:
+def _worst(rows: Path) -> list[Row]:
     """Return the worst questions: errors first, then failed ones by their lowest score."""
     names = [score.name for score in HEADLINES if score.tells_result and score.higher_is_better]
     missed = (row for row in stored_rows(rows, ["id", "passed", "error", *names]) if row.error or row.passed is False)

@@ -19,7 +19,6 @@ from evaltrack.metrics.aggregate import Ledger
 from evaltrack.records import Row
 from evaltrack.records.base import count
 from evaltrack.records.run import Run, why_another_system
-from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.system.files import content_digest
 from evaltrack.tracking.find_runs import earlier_evaluations, read_rows
 from evaltrack.tracking.store import Store
@@ -83,7 +82,7 @@ class CandidateRerunner:
     say: Say
     ledger: Ledger = field(default_factory=Ledger)
     _rounds: int = 0
-    _rows: tuple[dict[str, StoredRow], dict[str, StoredRow]] = field(default_factory=lambda: ({}, {}))
+    _rows: tuple[dict[str, Row], dict[str, Row]] = field(default_factory=lambda: ({}, {}))
     _opened: tuple[Plan, asyncio.Runner] | None = None
 
     @property
@@ -114,7 +113,7 @@ class CandidateRerunner:
 
         def take(row: Row) -> None:
             self.ledger.add(row)
-            answers[row.question.id] = self._answer(row)
+            answers[row.id] = self._answer(row)
 
         to_rerun = set(ids)
         questions = [q for q in plan.golden if q.id in to_rerun and self._rows[1][q.id].digest == q.digest]
@@ -136,16 +135,15 @@ class CandidateRerunner:
         """The tokens that target and judges used for the reruns."""
         return self.ledger.total_tokens + self.ledger.usage["judge"].total_tokens
 
-    def _answer(self, row: Row) -> Answer:
-        again, key = stored_row(row, self.now.info.signature.k), row.question.id
-        was, now = (rows.get(key) for rows in self._rows)
+    def _answer(self, again: Row) -> Answer:
+        was, now = (rows.get(again.id) for rows in self._rows)
         judged = bool(again.verdicts)
         same = _content(again, judged=judged) == _content(now, judged=judged)
         same_tools = now is not None and again.scores.get("tools_called") == now.scores.get("tools_called")
         return Answer(
-            passed=row.passed,
+            passed=again.passed,
             same=same,
-            judge_changed=judged and same and same_tools and row.passed is True,
+            judge_changed=judged and same and same_tools and again.passed is True,
             same_scores=now is not None and again.passed == now.passed and _scores(again) == _scores(now),
             as_before=_content(was, judged=True) == _content(again, judged=True) != _content(now, judged=True),
         )
@@ -167,14 +165,14 @@ class CandidateRerunner:
         return self._opened
 
 
-def _content(row: StoredRow | None, *, judged: bool) -> object:
+def _content(row: Row | None, *, judged: bool) -> object:
     """Return the values that must agree for two rows to have the same content; the answer only if it is judged."""
     if row is None:
         return None
     return row.scored_names, row.error, row.declined, row.answer if judged else None
 
 
-def _scores(row: StoredRow) -> object:
+def _scores(row: Row) -> object:
     names = ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_score")
     return [row.scores.get(name) for name in names]
 
@@ -229,7 +227,7 @@ def question_records(store: Store, was: Side, ids: Collection[str]) -> dict[str,
     return {key: (passed[key], times[key]) for key in ids if times[key]}
 
 
-def _count(row: StoredRow, passed: Counter[str], times: Counter[str]) -> None:
+def _count(row: Row, passed: Counter[str], times: Counter[str]) -> None:
     if row.trials:
         times[row.id] += row.trials
         passed[row.id] += row.passes or 0

@@ -378,7 +378,7 @@ class _Evaluation:
         settings, names = self.plan.settings, self.plan.signature.own_names
         interruption: BaseException | None = None
         several = settings.trials > 1
-        with RunWriter(self.store, self.run, settings.k, several, names, self.plan.traces) as writer:
+        with RunWriter(self.store, self.run, several, names, self.plan.traces) as writer:
 
             def take_question(row: Row) -> None:
                 for each in (writer, self.summary, self.shown_rows, self.warnings):

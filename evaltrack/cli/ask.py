@@ -20,7 +20,7 @@ from evaltrack.report.escaping import one_line
 
 if TYPE_CHECKING:
     from evaltrack.golden.corpus import Chunk
-    from evaltrack.records import Response, Row, Source
+    from evaltrack.records import Response, Source
 
 
 WIDTH = 100
@@ -44,27 +44,28 @@ def ask(question: str, domain: str, history: str | None, output: str, settings: 
     The default target is that of `evaltrack run`. Nothing is logged. Exits 3 if the target failed.
     """
     from evaltrack.api.ask_target import ask_target
+    from evaltrack.records.row import Failure, failure_words
 
     if not question.strip():
         raise UsageError("the question is empty; write some text")
     config = settings_of(EvaluationConfig, settings)
     with redirect_stdout(sys.stderr):  # stdout is for the result; a target may print
-        row = ask_target(question, domain=domain, history=_history(history) if history else [], **settings)
+        outcome = ask_target(question, domain=domain, history=_history(history) if history else [], **settings)
+    response = None if isinstance(outcome, Failure) else outcome
     if output == "json":
-        print_json(_as_json(row, config.target, config.k))
-    elif row.response is not None:
-        _print_table(row.response, config.k)
-    if config.target.startswith("bm25:") and row.response is not None:
+        failure = None if response else str(outcome)
+        print_json({"question": question, "target": config.target, "error": failure} | _as_json(response, config.k))
+    elif response:
+        _print_table(response, config.k)
+    if response is None:
+        click.echo(f"Error: {failure_words(str(outcome))}", err=True)
+        return EXIT_INCONCLUSIVE
+    if config.target.startswith("bm25:"):
         from evaltrack.report.words import FLOOR_CURE
         from evaltrack.targets.bm25 import ABSTENTION
 
-        if row.response.answer == ABSTENTION:
+        if response.answer == ABSTENTION:
             click.echo(FLOOR_CURE, err=True)
-    if row.failure is not None:
-        from evaltrack.records.row import failure_words
-
-        click.echo(f"Error: {failure_words(str(row.failure))}", err=True)
-        return EXIT_INCONCLUSIVE
     return 0
 
 
@@ -83,13 +84,11 @@ def _history(name: str) -> list[dict[str, str]]:
     return history
 
 
-def _as_json(row: Row, target: str, k: int) -> dict[str, object]:
-    response: dict[str, Any] = row.response.model_dump(mode="json") if row.response else {"sources": None}
-    if response["sources"] is not None:
-        response["sources"] = [{"rank": rank} | each for rank, each in enumerate(response["sources"][:k], start=1)]
-    asked = {"question": row.question.question, "target": target, "seconds": row.seconds}
-    response.pop("seconds", None)  # the row has its own
-    return asked | {"error": str(row.failure) if row.failure else None} | response
+def _as_json(response: Response | None, k: int) -> dict[str, object]:
+    fields: dict[str, Any] = response.model_dump(mode="json") if response else {"sources": None}
+    if fields["sources"] is not None:
+        fields["sources"] = [{"rank": rank} | each for rank, each in enumerate(fields["sources"][:k], start=1)]
+    return fields
 
 
 def _print_table(response: Response, k: int) -> None:

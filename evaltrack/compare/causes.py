@@ -16,7 +16,7 @@ from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.metrics.rubric import DIMENSIONS
 from evaltrack.records.base import count, verb
 from evaltrack.records.question import title_key
-from evaltrack.records.stored_row import StoredRow, StoredSource
+from evaltrack.records.row import Row, RowSource
 
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 
@@ -31,7 +31,7 @@ FELL = 3
 
 
 def causes_of(
-    before: StoredRow, after: StoredRow, k: int, *, worse: bool = True, everywhere: AllSources = NOTHING_SEEN
+    before: Row, after: Row, k: int, *, worse: bool = True, everywhere: AllSources = NOTHING_SEEN
 ) -> list[Cause]:
     """Return the cause, then all other differences in the order of the flow.
 
@@ -78,9 +78,9 @@ def _unexplained(loss: Differences, others: Sequence[Cause], *, worse: bool) -> 
 def _cause(
     way: Differences,
     kind: CauseKind,
-    source: StoredSource | None = None,
+    source: RowSource | None = None,
     ranks: tuple[int | None, int | None] = (None, None),
-    risers: Sequence[StoredSource] = (),
+    risers: Sequence[RowSource] = (),
     **parts: object,
 ) -> Cause:
     """Return the cause with its sentence. A gain has the opposite name and the ranks in the order of time."""
@@ -117,7 +117,7 @@ def _lost(ahead: Differences) -> tuple[bool, bool]:
     """Return True if ranks were lost, and True if anything later was. If nothing was, any difference may explain it."""
     good, bad = ahead.good, ahead.bad
 
-    def lower(name: str, one: StoredRow = good, other: StoredRow = bad) -> bool:
+    def lower(name: str, one: Row = good, other: Row = bad) -> bool:
         return name in one.scores and name in other.scores and other.scores[name] < one.scores[name]
 
     failed = bool(good.passed) and not bad.passed and not lower("hit")
@@ -230,7 +230,7 @@ def _reasoning(loss: Differences) -> Cause | None:
     return None
 
 
-def fallen_dimensions(good: StoredRow, bad: StoredRow) -> list[tuple[str, float, float]]:
+def fallen_dimensions(good: Row, bad: Row) -> list[tuple[str, float, float]]:
     """Return title and both grades of the rubric's dimensions that fell, those that fell most first."""
     names = [name for name in DIMENSIONS if name in good.scores and name in bad.scores]
     moves = [(BY_NAME[name].title, good.scores[name], bad.scores[name]) for name in names]
@@ -248,7 +248,7 @@ def _declines(way: Differences) -> str | None:
     return ", as the judge reads the answers" if was is False and now else None
 
 
-def _read_as_declining(row: StoredRow) -> bool | None:
+def _read_as_declining(row: Row) -> bool | None:
     """Return True if a judge says that the answer declines; None if no judge said so or not."""
     if row.negative:
         return bool(row.scores["negative_pass"]) if "negative_pass" in row.scores else None
@@ -320,9 +320,9 @@ def context_words(loss: Differences) -> str:
     return "different texts of the same sources" if loss.same_order else "other parts of the same pages"
 
 
-def _first(way: Differences) -> dict[str, StoredSource]:
+def _first(way: Differences) -> dict[str, RowSource]:
     """Return the first k distinct sources of the good side, by name."""
-    names: dict[str, StoredSource] = {}
+    names: dict[str, RowSource] = {}
     for rank, _, source in in_order(way.good):
         name = way.name(source)
         if rank <= way.k:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from evaltrack.compare.pairing import ErrorCount
 from evaltrack.compare.reruns import Rerun
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import Row
 
 Fate = Literal["broke", "lost", "lower score", "fixed", "newly measured", "higher score", "changed", "identical"]
 """The result of comparing one question on both sides. Each question has one fate; people and machines read these names.
@@ -117,8 +117,8 @@ class Change:
     also: tuple[Cause, ...] = ()
     dropped: tuple[tuple[str, float, float], ...] = ()
     raised: tuple[tuple[str, float, float], ...] = ()
-    before: StoredRow | None = None
-    after: StoredRow | None = None
+    before: Row | None = None
+    after: Row | None = None
     rerun: Rerun | None = None
     accepted: str | None = None
     fate: Fate = "broke"
@@ -140,7 +140,7 @@ class ChangedQuestions:
 
     by_fate: Mapping[Fate, tuple[Change, ...]]
     fates: Mapping[Fate, int]
-    same: tuple[StoredRow, ...] = ()
+    same: tuple[Row, ...] = ()
     errors: tuple[ErrorCount, ...] = ()
     failed_again: int = 0
 

@@ -14,7 +14,7 @@ from evaltrack.compare.pairing import Paired, error_counts, numbers
 from evaltrack.metrics.catalogue import MAIN_SCORES
 from evaltrack.records import Reasoned
 from evaltrack.records.base import count
-from evaltrack.records.stored_row import PRINTS, StoredRow, compared_columns
+from evaltrack.records.row import PRINTS, Row, compared_columns
 
 FATES: tuple[Fate, ...] = get_args(Fate)
 BETTER: tuple[Fate, ...] = ("fixed", "higher score")
@@ -44,7 +44,7 @@ OF_TRIAL = (
 Moved = tuple[tuple[str, float, float], ...]
 """Scores that moved: name, before, now."""
 
-Explained = tuple[StoredRow, StoredRow, list[Cause]]
+Explained = tuple[Row, Row, list[Cause]]
 """The rows of both sides, showing the trials that have the causes, and the causes."""
 
 
@@ -203,7 +203,7 @@ class _Explainer:
                 moves.append((score.name, was, now))
         return tuple([each for each in moves if each[0] in MAIN_SCORES] or moves)
 
-    def _explain(self, before: StoredRow, after: StoredRow, fate: Fate, moved: Moved) -> Explained:
+    def _explain(self, before: Row, after: Row, fate: Fate, moved: Moved) -> Explained:
         """Return the rows to show, and the causes. With several trials, the failed ones are explained."""
         worse = fate in WORSE
         if not after.error and not (fate in BETTER and before.error):
@@ -215,10 +215,10 @@ class _Explainer:
             causes = causes[1:] or causes
         return before, after, causes
 
-    def _causes(self, before: StoredRow, after: StoredRow, *, worse: bool) -> list[Cause]:
+    def _causes(self, before: Row, after: Row, *, worse: bool) -> list[Cause]:
         return causes_of(before, after, self._k, worse=worse, everywhere=self._all_sources)
 
-    def _explain_trials(self, before: StoredRow, after: StoredRow, moved: Moved, *, worse: bool) -> Explained | None:
+    def _explain_trials(self, before: Row, after: Row, moved: Moved, *, worse: bool) -> Explained | None:
         """Return the cause of most of the worse trials, each compared with the most similar passing trial.
 
         That is the trial from which it differs latest in the flow.
@@ -255,34 +255,36 @@ class _Explainer:
 # Several trials
 
 
-def _worse_trials(good: Sequence[StoredRow], bad: Sequence[StoredRow], drops: Moved) -> tuple[list[StoredRow], str]:
+def _worse_trials(good: Sequence[Row], bad: Sequence[Row], drops: Moved) -> tuple[list[Row], str]:
     """Return the failed trials if their share is larger than on the good side; else the trials with a lower score."""
     if _failing(bad) > _failing(good):
         return [row for row in bad if row.passed is False], "that failed"
 
-    def fell(row: StoredRow, name: str, was: float, now: float) -> bool:
+    def fell(row: Row, name: str, was: float, now: float) -> bool:
         value = row.scores.get(name)
         return value is not None and (value < was if now < was else value > was)
 
     return [row for row in bad if any(fell(row, *score) for score in drops)], "with a lower score"
 
 
-def _failing(trials: Sequence[StoredRow]) -> float:
+def _failing(trials: Sequence[Row]) -> float:
     measured = [row.passed for row in trials if row.passed is not None]
     return measured.count(False) / len(measured) if measured else 0.0
 
 
-def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:
+def _distinct(trials: Sequence[Row]) -> list[tuple[Row, int]]:
     """Return trials with distinct contents, each with its frequency, the most frequent first."""
-    alike = defaultdict[object, list[StoredRow]](list)
+    alike = defaultdict[object, list[Row]](list)
     for row in trials:
         alike[row.passed, *compared_columns(row).values()].append(row)
     most = sorted(alike.values(), key=len, reverse=True)[:MAX_DISTINCT]
     return [(rows[0], len(rows)) for rows in most]
 
 
-def _showing(row: StoredRow, trial: StoredRow) -> StoredRow:
+def _showing(row: Row, trial: Row) -> Row:
     """Return the row with the columns of this trial. Known texts of sources are kept."""
     texts = {source.text_digest: source.text for source in row.sources or () if source.text is not None}
-    sources = trial.sources and tuple(replace(each, text=texts.get(each.text_digest)) for each in trial.sources)
-    return replace(row, **{name: getattr(trial, name) for name in OF_TRIAL} | {"sources": sources})
+    sources = trial.sources and tuple(
+        each.model_copy(update={"text": texts.get(each.text_digest)}) for each in trial.sources
+    )
+    return row.model_copy(update={name: getattr(trial, name) for name in OF_TRIAL} | {"sources": sources})

@@ -11,8 +11,8 @@ from evaltrack.compare.change import CAUSES, SEEN_KINDS, CauseKind, Change, Chan
 from evaltrack.compare.differences import in_order, page_of, source_id
 from evaltrack.compare.pairing import message_kind
 from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources, has_other_settings
+from evaltrack.records.row import Row, RowSource
 from evaltrack.records.run import COMMIT, CORPUS
-from evaltrack.records.stored_row import StoredRow, StoredSource
 
 if TYPE_CHECKING:
     from evaltrack.compare.comparison import Comparison
@@ -112,7 +112,7 @@ class _Shown:
         return "page_deleted" if gone else "source_lost"
 
 
-def _parts_by_page(rows: Iterable[StoredRow]) -> dict[str, set[str]]:
+def _parts_by_page(rows: Iterable[Row]) -> dict[str, set[str]]:
     pages = defaultdict[str, set[str]](set)
     for row in rows:
         for source in row.sources or ():
@@ -120,7 +120,7 @@ def _parts_by_page(rows: Iterable[StoredRow]) -> dict[str, set[str]]:
     return pages
 
 
-def _came_between(before: StoredRow, after: StoredRow) -> set[str]:
+def _came_between(before: Row, after: Row) -> set[str]:
     """Return the new sources, if those that both returned have the same order."""
     was, now = (dict.fromkeys(source_id(each) for each in row.sources or ()) for row in (before, after))
     keeps_order = [key for key in was if key in now] == [key for key in now if key in was]
@@ -146,12 +146,12 @@ def _suspects(change: Change, shown: _Shown) -> Iterator[Culprit]:
         yield Culprit(lost or fall.kind, own, "", source.url if source else None, [fall.source] if fall.source else [])
 
 
-def _page(change: Change, name: str | None) -> tuple[str | None, StoredSource | None]:
+def _page(change: Change, name: str | None) -> tuple[str | None, RowSource | None]:
     """Return the page of the source of this name, and the source if a row of the question holds it."""
     rows = [row for row in (change.before, change.after) if row is not None]
     named = (each for row in rows for each in row.sources or () if name and row.name_of(each) == name)
     source = next(named, None)
-    return (page_of(source or StoredSource(chunk_id=name)) if name else None), source
+    return (page_of(source or RowSource(chunk_id=name)) if name else None), source
 
 
 # The main cause
@@ -244,7 +244,7 @@ def _moved(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
                 yield cause.source, named.get(cause.rank_after, "")
 
 
-def _texts(rows: Iterable[StoredRow | None]) -> dict[str, str]:
+def _texts(rows: Iterable[Row | None]) -> dict[str, str]:
     """Return the first text that a row holds of each source."""
     sources = ((row.name_of(each), each.text) for row in rows if row for each in row.sources or ())
     return dict(reversed([(name, text) for name, text in sources if text is not None]))

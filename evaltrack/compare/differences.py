@@ -13,9 +13,9 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from evaltrack.compare.change import CauseKind
-from evaltrack.records.stored_row import NAMELESS, StoredRow, StoredSource
+from evaltrack.records.row import NAMELESS, Row, RowSource
 
-Ranked = dict[str, tuple[int, StoredSource]]
+Ranked = dict[str, tuple[int, RowSource]]
 """Each returned source with its rank, by its comparison keys; the best first.
 
 A source that contains several passages is listed under each of them.
@@ -34,12 +34,12 @@ SEVERAL_CUT = 3
 """Sources that must come back in parts under their ids to show a rechunking. One or two parts are edits."""
 
 
-def keyed_sources(row: StoredRow) -> Iterator[tuple[tuple[str, ...], StoredSource]]:
+def keyed_sources(row: Row) -> Iterator[tuple[tuple[str, ...], RowSource]]:
     """Return the sources, each with its comparison keys."""
     return zip(row.source_keys, row.sources or (), strict=True)
 
 
-def in_order(row: StoredRow) -> Iterator[tuple[int, tuple[str, ...], StoredSource]]:
+def in_order(row: Row) -> Iterator[tuple[int, tuple[str, ...], RowSource]]:
     """Yield the distinct sources with their ranks, from 1, and their comparison keys."""
     seen, rank = set[str](), 0
     for keys, source in keyed_sources(row):
@@ -49,23 +49,23 @@ def in_order(row: StoredRow) -> Iterator[tuple[int, tuple[str, ...], StoredSourc
             yield rank, keys, source
 
 
-def by_key(row: StoredRow) -> Ranked:
+def by_key(row: Row) -> Ranked:
     """Return each returned source by its comparison keys, with its rank among distinct sources."""
     return {key: (rank, source) for rank, keys, source in in_order(row) for key in keys}
 
 
-def first_rank(row: StoredRow) -> int | None:
+def first_rank(row: Row) -> int | None:
     """Return the rank of the first expected source among all distinct sources; None if none was returned."""
     expected = set(row.expected_keys)
     return next((rank for rank, keys, _ in in_order(row) if not expected.isdisjoint(keys)), None)
 
 
-def source_id(source: StoredSource) -> str:
+def source_id(source: RowSource) -> str:
     """Return the id of a source in all questions; its title if it has none."""
     return source.chunk_id or source.title or ""
 
 
-def page_of(source: StoredSource) -> str:
+def page_of(source: RowSource) -> str:
     """Return the file of a source, as far as its id and link tell; else its title, or its id."""
     stem, numbered, _ = (source.chunk_id or "").partition("#")
     address = urlsplit(source.url or "")
@@ -94,7 +94,7 @@ class AllSources:
     recut: bool = False
 
     @classmethod
-    def of(cls, before: Mapping[str, StoredRow], after: Mapping[str, StoredRow]) -> AllSources:
+    def of(cls, before: Mapping[str, Row], after: Mapping[str, Row]) -> AllSources:
         """Return the facts from the rows of both runs, by question."""
         old, new = ([each for row in rows.values() for each in row.sources or ()] for rows in (before, after))
         was, now = texts_by_id(old), texts_by_id(new)
@@ -114,13 +114,13 @@ class AllSources:
         recut = smaller >= ENOUGH and len(both) <= FEW * smaller and 2 * moved < len(fresh)
         return cls(edited, kept, cut, deleted - now.keys(), recut)
 
-    def shows_edit(self, source: StoredSource) -> bool:
+    def shows_edit(self, source: RowSource) -> bool:
         """Return True if this source was edited, or its page was and nothing shows that it kept its text."""
         key = source_id(source)
         return key in self.edited or (page_of(source) in self.edited and key not in self.kept)
 
 
-def texts_by_id(sources: Iterable[StoredSource]) -> dict[str, set[str]]:
+def texts_by_id(sources: Iterable[RowSource]) -> dict[str, set[str]]:
     """Return the digests of the texts of each returned source, by its id."""
     texts = defaultdict[str, set[str]](set)
     for source in sources:
@@ -128,7 +128,7 @@ def texts_by_id(sources: Iterable[StoredSource]) -> dict[str, set[str]]:
     return texts
 
 
-def parts_of_old(old: Iterable[StoredSource], new: Iterable[StoredSource]) -> set[str]:
+def parts_of_old(old: Iterable[RowSource], new: Iterable[RowSource]) -> set[str]:
     """Return the ids of sources whose new texts are all clearly shorter parts of an old one."""
     wholes, fits = defaultdict[str, list[list[tuple[str, ...]]]](list), defaultdict[str, list[bool]](list)
     for source in {each.text_digest: each for each in old if each.text}.values():
@@ -140,7 +140,7 @@ def parts_of_old(old: Iterable[StoredSource], new: Iterable[StoredSource]) -> se
     return {key for key, each in fits.items() if all(each)}
 
 
-def cut_out(before: StoredRow, after: StoredRow) -> list[StoredSource]:
+def cut_out(before: Row, after: Row) -> list[RowSource]:
     """Return the lost sources above one that is still returned. A floor removes only the end of the list."""
     was, now = before.sources or (), {source_id(each) for each in after.sources or ()}
     last = max((place for place, each in enumerate(was) if source_id(each) in now), default=0)
@@ -153,7 +153,7 @@ class Found(NamedTuple):
     kind: CauseKind
     rank: int | None
     now: int | None
-    source: StoredSource
+    source: RowSource
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ class Differences:
     For a loss `good` is the baseline's row, for a `gain` the candidate's.
     """
 
-    good: StoredRow
-    bad: StoredRow
+    good: Row
+    bad: Row
     k: int
     everywhere: AllSources = field(default_factory=AllSources)
     gain: bool = False
@@ -184,7 +184,7 @@ class Differences:
         """The expected keys, in the order of the golden set."""
         return dict.fromkeys(self.good.expected_keys)
 
-    def name(self, source: StoredSource) -> str:
+    def name(self, source: RowSource) -> str:
         """Return the source's name for people."""
         return self.good.name_of(source)
 
@@ -292,7 +292,7 @@ class Differences:
             return Found("source_text_changed", rank, None, source)
         return None
 
-    def _alike(self, source: StoredSource, edit: Found | None) -> Found | None:
+    def _alike(self, source: RowSource, edit: Found | None) -> Found | None:
         """Return a source that newly holds much of this one's text, which was rechunked or edited; else None.
 
         Rechunking moves a run of words from one source to another. An edit removes some words and adds others.
@@ -321,7 +321,7 @@ class Differences:
     # Context and answer
 
     @cached_property
-    def contexts(self) -> tuple[list[StoredSource], list[StoredSource]]:
+    def contexts(self) -> tuple[list[RowSource], list[RowSource]]:
         """The first k sources of both sides, as returned."""
         return list(self.good.sources or ())[: self.k], list(self.bad.sources or ())[: self.k]
 
@@ -365,7 +365,7 @@ class Differences:
         return (False, False) if unsaid else (was, now)
 
 
-def _contents(row: StoredRow) -> dict[str, set[str]]:
+def _contents(row: Row) -> dict[str, set[str]]:
     """Return the digests of the texts under each key, and for titles the ids of their chunks."""
     contents = defaultdict[str, set[str]](set)
     for keys, source in keyed_sources(row):
@@ -374,7 +374,7 @@ def _contents(row: StoredRow) -> dict[str, set[str]]:
     return contents
 
 
-def _runs_of_words(source: StoredSource) -> list[tuple[str, ...]]:
+def _runs_of_words(source: RowSource) -> list[tuple[str, ...]]:
     words = (source.text or "").split()
     return [tuple(words[n : n + WORDS_IN_A_ROW]) for n in range(max(1, len(words) - WORDS_IN_A_ROW + 1)) if words]
 

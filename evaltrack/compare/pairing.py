@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.metrics.catalogue import COMPARED_SCORES, metric_table, own_scores_of
 from evaltrack.metrics.metric import Score
+from evaltrack.records.row import JUDGE_ERROR, PRINTS, Row
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import JUDGE_ERROR, PRINTS, StoredRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,8 +41,8 @@ class Side:
 
     info: Run
     frame: pd.DataFrame
-    rows: Callable[[Collection[str], Collection[str]], Mapping[str, StoredRow]]
-    trials: Callable[[Collection[str]], Mapping[str, Sequence[StoredRow]]] = lambda _ids: {}
+    rows: Callable[[Collection[str], Collection[str]], Mapping[str, Row]]
+    trials: Callable[[Collection[str]], Mapping[str, Sequence[Row]]] = lambda _ids: {}
 
 
 def side_frame(tables: Iterable[pa.Table]) -> pd.DataFrame:

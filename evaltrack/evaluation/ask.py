@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 from evaltrack.errors import EvaltrackError
-from evaltrack.metrics.measure import Measured, Rules, measure
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
     Failure,
@@ -28,7 +28,7 @@ from evaltrack.records import (
     together,
 )
 from evaltrack.records.base import cut, valid_text
-from evaltrack.records.row import FailureKind, seconds_now
+from evaltrack.records.row import FailureKind, row_of, seconds_now
 from evaltrack.targets.failures import facts_of
 from evaltrack.targets.threads import aside
 from evaltrack.targets.worker_pool import InterruptedCallError, asked_twice
@@ -100,28 +100,37 @@ class Evaluator:
     async def row(self, position: int, question: Question, trial: int) -> Row:
         """Ask, judge and score one trial of a question."""
         outcome, asked = await asked_twice(lambda: self._asked(question))
-        fields: dict[str, Any] = {"position": position, "question": question, "trial": trial, **asked}
+        fields: dict[str, Any] = {"position": position, "trial": trial, **asked}
         if isinstance(outcome, Failure):
-            return Row(**fields, failure=outcome)
-        if outcome.seconds is not None:
-            fields["seconds"] = outcome.seconds
+            return row_of(question, outcome, self.rules.k, **fields)
         is_long = _is_long(outcome)
         shown = await _aside(is_long, self.redactor.response, outcome)
-        measured = await self._judged(question, outcome, shown, trial, is_long=is_long)
-        return Row.model_construct(**fields, response=shown, **measured)
+        judged = await self._judged(question, outcome, shown, trial, is_long=is_long)
+        return row_of(question, shown, self.rules.k, **fields, **judged)
+
+    async def response(self, question: Question) -> Response | Failure:
+        """Return the target's response, with its duration and without secrets, or its failure."""
+        outcome, asked = await asked_twice(lambda: self._asked(question))
+        if isinstance(outcome, Failure):
+            return outcome
+        return self.redactor.response(outcome).model_copy(update={"seconds": asked["seconds"]})
 
     async def _asked(self, question: Question) -> tuple[Response | Failure, dict[str, float]]:
         """Return the target's response, and the row's fields for start and duration."""
         await self.target.ready()
         started_at, start = seconds_now(), time.perf_counter()
-        seconds = None if self.target.answers_at_once else self.timeout
-        outcome = await self._within(seconds, lambda: self.target(question, self.rules.k), "target")
-        return outcome, {"started_at": started_at, "seconds": time.perf_counter() - start}
+        limit = None if self.target.answers_at_once else self.timeout
+        outcome = await self._within(limit, lambda: self.target(question, self.rules.k), "target")
+        seconds = outcome.seconds if isinstance(outcome, Response) else None
+        return outcome, {
+            "started_at": started_at,
+            "seconds": time.perf_counter() - start if seconds is None else seconds,
+        }
 
     async def _judged(
         self, question: Question, response: Response, shown: Response, trial: int, *, is_long: bool
     ) -> dict[str, Any]:
-        """Return the fields from judges and scores; judges see `shown` (redacted), scores measure `response`."""
+        """Return the row's fields from judges and scores; judges see `shown` (redacted), scores measure `response`."""
         judges = self.judges if response.answer is not None else ()  # a response without an answer has nothing to judge
         calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
         calls = [self._judge(judge.on_trial(trial), question, shown) for judge in judges]
@@ -135,8 +144,12 @@ class Evaluator:
         tokens = await _aside(is_long, _tokens, texts, response, self.rules.k, self.count)
         counted = () if failure else verdicts
         measured = measure(question, response, self.rules, counted, tokens, judge_failed=failure is not None)
-        added = {"verdicts": verdicts, "failure": failure, "tokens": tokens, **vars(measured)}
-        return added | _own(own_values, measured) if own_values else added
+        fields = {"scores": measured.scores, "unmeasured": measured.unmeasured, "duplicates": measured.duplicates}
+        fields |= {"finds": measured.finds, "passed": measured.passed, "verdicts": verdicts}
+        fields |= measured.reasoned.model_dump() if measured.reasoned else {}
+        fields |= {"error": str(failure), "judge_usage": failure.usage} if failure else {}
+        fields |= {"tokens_known": tokens.known} if tokens else {}
+        return fields | _own(own_values, fields) if own_values else fields
 
     async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
         outcome = await self._of_judge(lambda: judge(question, response))
@@ -199,13 +212,13 @@ class Evaluator:
         return failure(kind, self.redactor.text(message), usage, **more)
 
 
-def _own(own_values: Sequence[OwnValues], measured: Measured) -> dict[str, Any]:
+def _own(own_values: Sequence[OwnValues], fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row's fields with the user's own scores and the built-in ones."""
     return {
         "score_verdicts": {name: each.verdicts[name] for each in own_values for name in each.verdicts},
-        "score_usage": reduce(together, (each.usage for each in own_values), None),
-        "scores": reduce(dict.__or__, (dict(each.values) for each in own_values), dict(measured.scores)),
-        "unmeasured": reduce(dict.__or__, (dict(each.reasons) for each in own_values), dict(measured.unmeasured)),
+        "judge_usage": reduce(together, (each.usage for each in own_values), fields.get("judge_usage")),
+        "scores": reduce(dict.__or__, (dict(each.values) for each in own_values), dict(fields["scores"])),
+        "unmeasured": reduce(dict.__or__, (dict(each.reasons) for each in own_values), dict(fields["unmeasured"])),
     }
 
 

@@ -170,7 +170,7 @@ class Journal:
         row = row_in(stored[0], stored[1], question, trial) if stored else None
         if row is None:
             return None
-        if self._retry_errors and row.failure is not None:
+        if self._retry_errors and row.error:
             self.reuse.retried += 1
             return None
         self.reuse.reused += 1
@@ -277,8 +277,7 @@ def size_of(path: Path) -> int:
 def line_of(row: Row) -> tuple[str, str, int | None, bool, str, int]:
     """Return the stored columns of a row: id, digest, trial, True if it failed, text, and checksum of the text."""
     text = row.model_dump_json(exclude_defaults=True)
-    failed = row.failure is not None
-    return row.question.id, row.question.digest, row.trial, failed, text, crc32(text.encode())
+    return row.id, row.digest, row.trial, bool(row.error), text, crc32(text.encode())
 
 
 def row_in(text: object, checksum: object, question: Question, trial: int) -> Row | None:
@@ -289,5 +288,4 @@ def row_in(text: object, checksum: object, question: Question, trial: int) -> Ro
         row = Row.model_validate_json(text)
     except ValidationError:
         return None
-    asked = row.question
-    return row if (asked.id, asked.digest, row.trial) == (question.id, question.digest, trial) else None
+    return row if (row.id, row.digest, row.trial) == (question.id, question.digest, trial) else None

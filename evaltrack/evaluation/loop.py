@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 
 from evaltrack.evaluation.journal import Journal
 from evaltrack.metrics.catalogue import OF_TRIALS
-from evaltrack.records import Closable, Question, Row, Tally, Tokens
+from evaltrack.records import Closable, Question, Row
+from evaltrack.records.row import LABELS, majority
 
 T = TypeVar("T")
 CONCURRENCY = 16
@@ -58,8 +59,9 @@ async def evaluate(
             if stopping or stop():
                 return
             row = memory.recall(question, trial) if memory else None
-            if row is not None:  # with the current position and labels of its question
-                row = row.model_copy(update={"position": position, "question": question})
+            if row is not None:
+                labels = {name: getattr(question, name) for name in LABELS}  # may have been edited
+                row = row.model_copy(update={"position": position, **labels})
             else:
                 row = await make_row(position, question, trial)
                 if memory:
@@ -180,22 +182,27 @@ def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
     """
     by_trial = sorted(trials, key=lambda row: row.trial or 0)
     measured = [row.passed for row in by_trial if row.passed is not None]
-    tally = Tally(trials=num_trials or len(by_trial), measured=len(measured), passed=sum(measured))
-    outcome = tally.majority
+    num_trials, passes = num_trials or len(by_trial), sum(measured)
+    outcome = majority(passes, len(measured), num_trials)
     alike = [row for row in by_trial if row.passed is outcome] or by_trial
-    example = next((row for row in alike if row.response is not None), alike[0])
-    means = {} if example.response is None else _means(by_trial)
-    own = {} if outcome is None else {"pass": tally.passed / tally.measured} | _of_trials(tally)
-    scores, too_few = means | own, f"{tally.measured} of {tally.trials} trials were measured"
+    example = next((row for row in alike if not row.target_failed), alike[0])
+    scores = {} if example.target_failed else _means(by_trial)
+    if outcome is not None:
+        scores["pass"] = passes / len(measured)
+        if len(measured) == num_trials:  # else the means of these scores would be biased
+            together = {"pass_at_n": passes > 0, "pass_hat_n": passes == num_trials, "flaky": 0 < passes < num_trials}
+            scores |= {name: float(value) for name, value in together.items()}
+    too_few = f"{len(measured)} of {num_trials} trials were measured"
     unmeasured = dict(example.unmeasured) | dict.fromkeys(OF_TRIALS, too_few)
     return example.model_copy(
         update={
             "trial": None,
-            "tally": tally,
+            "trials": len(measured),
+            "passes": passes,
             "passed": outcome,
             "scores": scores,
             "unmeasured": {name: why for name, why in unmeasured.items() if name not in scores},
-            "tokens": _tokens(by_trial),
+            "tokens_known": next(filter(None, (row.tokens_known for row in by_trial)), None),
             "seconds": sum(row.seconds for row in by_trial) / len(by_trial),
             "started_at": min(row.started_at for row in by_trial),
         }
@@ -207,26 +214,6 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
     names = dict.fromkeys(name for row in rows for name in row.scores)
     values = {name: [row.scores[name] for row in rows if name in row.scores] for name in names}
     return {name: float(sum(map(Fraction, each)) / len(each)) for name, each in values.items() if name != "pass"}
-
-
-def _of_trials(tally: Tally) -> dict[str, float]:
-    """Return the scores over trials; empty unless every trial was measured, as others would bias the means."""
-    if tally.measured < tally.trials:
-        return {}
-    scores = {
-        "pass_at_n": tally.passed > 0,
-        "pass_hat_n": tally.passed == tally.trials,
-        "flaky": 0 < tally.passed < tally.trials,
-    }
-    return {name: float(value) for name, value in scores.items()}
-
-
-def _tokens(rows: Sequence[Row]) -> Tokens | None:
-    """Return the tokens of one trial: the mean, rounded to a whole number."""
-    tokens = [row.tokens for row in rows if row.tokens is not None]
-    if not tokens:
-        return None
-    return tokens[0].model_copy(update={"count": round(sum(each.count for each in tokens) / len(tokens))})
 
 
 class Progress:

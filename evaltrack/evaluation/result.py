@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaltrack.metrics.catalogue import BY_METRIC, MetricTable, metric_table, own_scores_of
+from evaltrack.metrics.catalogue import BY_METRIC, MetricTable, metric_table
 from evaltrack.metrics.criteria import Checked, MeasuredAim, measured_aims
-from evaltrack.records import Row, Signature
-from evaltrack.records.row import failure_message
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records import Signature
+from evaltrack.records.row import Row, failure_message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,10 +107,9 @@ class RunResult:
         """Every row as columns, in the order of the golden set, read from MLflow."""
         return list(self.read_table())
 
-    def read_rows(self) -> Iterator[StoredRow]:
+    def read_rows(self) -> Iterator[Row]:
         """Return every row as a typed record, in the order of the golden set, streamed from MLflow."""
-        own = tuple(score.name for score in own_scores_of(self.signature))
-        return (StoredRow.of(columns, own) for columns in self.read_table())
+        return map(Row.of, self.read_table())
 
     def to_pandas(self) -> pd.DataFrame:
         """Return every row in a pandas DataFrame, in the order of the golden set; unmeasured values are None or NaN."""

@@ -21,7 +21,7 @@ from evaltrack.golden.file import line_entries
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.json_text import finding_words, kind_of, other_encoding, strangers_note, take_id
-from evaltrack.records.stored_row import text_digest
+from evaltrack.records.row import text_digest
 from evaltrack.system.files import content_digest
 
 NOT_IN_FILES = ("usage", "cached")

@@ -10,8 +10,7 @@ from statistics import fmean
 from typing import Literal
 
 from evaltrack.metrics.catalogue import HEADLINES, MetricTable
-from evaltrack.metrics.retrieval import num_expected
-from evaltrack.records import Response, Row, Usage
+from evaltrack.records import Row, Usage
 
 SHOWN_ROWS = 20
 """The most failed, and the most missed, questions that reports list; the tables in MLflow hold all."""
@@ -43,19 +42,19 @@ class Summary:
     def add(self, row: Row) -> None:
         """Count one row. A row whose target failed enters no mean. One whose judge failed enters no mean of a judge."""
         self.num_questions += 1
-        self.num_negatives += row.question.negative
+        self.num_negatives += row.negative
         self.num_measured += row.passed is not None
-        self.num_errors += row.failure is not None
+        self.num_errors += bool(row.error)
         self.duplicates += row.duplicates
-        groups = [self._groups[name] for name in _groups(row.question.domain, row.question.difficulty)]
+        groups = [self._groups[name] for name in _groups(row.domain, row.difficulty)]
         for name, value in row.scores.items():
             score = self._table.by_name[name]
             for values in (self._overall, *(groups if score.by_group else ())):
                 values[score.metric].append(value)
         if "precision_at_k" in row.scores:
-            self._overall["precision_at_k.max"].append(min(self._k, num_expected(row)) / self._k)
-        self.num_judged += bool(row.verdicts) and row.failure is None
-        self.judge_errors += row.failure is not None and row.failure.kind == "judge_error"
+            self._overall["precision_at_k.max"].append(min(self._k, row.num_expected or 0) / self._k)
+        self.num_judged += bool(row.verdicts) and not row.error
+        self.judge_errors += row.judge_failed
         for verdict in row.verdicts:
             if verdict.overall_score is not None and "overall_score" in row.scores:
                 self._judges[verdict.judge].append(verdict.overall_score)
@@ -127,7 +126,7 @@ class Kept:
 
     def add(self, row: Row) -> None:
         """Store the row if it is among the first of its kind."""
-        rows = self.errors if row.failure else self.missed if row.passed is False else None
+        rows = self.errors if row.error else self.missed if row.passed is False else None
         if rows is not None:
             rows.append(row)
             rows.sort(key=lambda row: row.position)
@@ -176,32 +175,29 @@ class Ledger:
 
     def add(self, row: Row) -> None:
         """Add one trial. The tokens of a failed call count for the target or the judge that was called."""
-        failure, response = row.failure, row.response
-        self.trial_errors += failure is not None
-        self.total_tokens += row.tokens.count if row.tokens else 0
-        if response is not None:
-            self._seconds.append(row.seconds)
-            self._count(response)
-            for name in response.unread:
-                if name in self.unread or len(self.unread) < MAX_UNREAD:
-                    self.unread[name] = self.unread.get(name, 0) + 1
-            self._enter("target", response.usage)
+        self.trial_errors += bool(row.error)
+        self.total_tokens += round(row.scores.get("num_tokens", 0))
+        if not row.target_failed:
+            self._count(row)
+        if row.usage is not None or not row.target_failed:
+            self._enter("target", row.usage)
         for verdict in (*row.verdicts, *row.score_verdicts.values()):
             self.cached_verdicts += verdict.cached
             if not verdict.cached:
                 self._enter("judge", verdict.usage)
-        if row.score_usage is not None:
-            self._enter("judge", row.score_usage)
-        if failure is not None and failure.usage is not None:
-            self._enter("judge" if failure.kind == "judge_error" else "target", failure.usage)
+        if row.judge_usage is not None:
+            self._enter("judge", row.judge_usage)
 
-    def _count(self, response: Response) -> None:
-        self.num_unanswered += response.answer is None
-        is_empty = response.holds_nothing
-        self.num_empty += is_empty
-        self.num_empty_answers += response.answer_is_empty and not is_empty
-        if response.model and len(self.models) < MAX_MODELS:
-            self.models.add(response.model)
+    def _count(self, row: Row) -> None:
+        self._seconds.append(row.seconds)
+        self.num_unanswered += row.answer is None
+        self.num_empty += row.holds_nothing
+        self.num_empty_answers += row.answer_is_empty and not row.holds_nothing
+        if row.model and len(self.models) < MAX_MODELS:
+            self.models.add(row.model)
+        for name in row.unread:
+            if name in self.unread or len(self.unread) < MAX_UNREAD:
+                self.unread[name] = self.unread.get(name, 0) + 1
 
     def _enter(self, whose: Literal["target", "judge"], usage: Usage | None) -> None:
         self.calls[whose] += 1

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache, partial
 from evaltrack.metrics.metric import Aim, Part, Score, Threshold
 from evaltrack.metrics.rubric import DIMENSIONS, MODES, TIER_SCORES, TIERS
 from evaltrack.records import OwnScore, Signature
-from evaltrack.records.stored_row import FIELDS
+from evaltrack.records.row import FIELDS
 
 K: frozenset[Part] = frozenset({"k"})
 JUDGE: frozenset[Part] = frozenset({"judge"})

@@ -23,7 +23,7 @@ from math import fsum, log2
 
 from evaltrack.records import Passage, Question, Response, Source
 from evaltrack.records.question import SourceText, title_key
-from evaltrack.records.row import Finds, Row
+from evaltrack.records.row import Finds
 
 
 def first_occurrences(keys: Iterable[str]) -> tuple[list[str], int]:
@@ -147,13 +147,6 @@ def relevance_of(question: Question, response: Response) -> Relevance | str:
     relevant = relevant_keys(question)
     ranks = [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
     return Relevance(ranked, ranks, len(relevant), duplicates)
-
-
-def num_expected(row: Row) -> int:
-    """Return the number of items that a row's sources were compared with."""
-    if row.finds is not None:
-        return len(row.question.expected or ())
-    return len(relevant_keys(row.question))
 
 
 def relevant_keys(question: Question) -> frozenset[str]:

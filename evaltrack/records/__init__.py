@@ -9,7 +9,7 @@ from evaltrack.records.base import ForeignText, Record
 from evaltrack.records.question import Passage, Question, Turn
 from evaltrack.records.response import Response, Source, ToolCall, Usage, together
 from evaltrack.records.roles import Closable, Judge, PlainTarget, Scorer, Target
-from evaltrack.records.row import Failure, Reasoned, Row, Tally, Tokens
+from evaltrack.records.row import Failure, Reasoned, Row, Tokens
 from evaltrack.records.run import Signature, Weights
 from evaltrack.records.verdict import Dimensions, Observed, OwnScore, OwnValues, Verdict
 
@@ -32,7 +32,6 @@ __all__ = [
     "Scorer",
     "Signature",
     "Source",
-    "Tally",
     "Target",
     "Tokens",
     "ToolCall",

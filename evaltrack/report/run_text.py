@@ -20,7 +20,7 @@ from evaltrack.metrics.aggregate import LEVELS, worst_domains
 from evaltrack.metrics.catalogue import MAIN_SCORES
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.json_text import finite_json
-from evaltrack.records.stored_row import StoredRow, outcome_of, text_digest
+from evaltrack.records.row import Row, outcome_of, text_digest
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.escaping import clip, json_without_commands, within
 from evaltrack.report.schemas.run import (
@@ -96,7 +96,7 @@ PAGE = 500
 """Questions on the page. The JSON Lines hold all."""
 
 
-def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterator[str]:
+def verdict_lines(rows: Iterable[Row], judge: str | None = None) -> Iterator[str]:
     """Yield one line for each verdict of all judges or of one judge, in the format that a `recorded:` judge reads.
 
     A digest identifies the judged answer, unless the table holds only its beginning.
@@ -111,7 +111,7 @@ def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterat
             yield json.dumps({"id": row.id, **fields, **judged}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
+def reasoning_page(rows: Iterable[Row]) -> Iterator[str]:
     """Yield the page: judge errors, then questions that did not pass, then the rest by score."""
     judged = [row for row in rows if row.verdicts or row.judge_failed]
     judged.sort(key=_order)
@@ -119,7 +119,7 @@ def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
     yield from markdown().get_template("reasoning.md").generate(fields, tier_words=tier_words, turns=SHOWN_TURNS)
 
 
-def _order(row: StoredRow) -> tuple[int, float]:
+def _order(row: Row) -> tuple[int, float]:
     if row.error:
         return 0, 0.0
     score = row.scores.get("reasoning_score", row.scores.get("overall_score"))

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from evaltrack.errors import Guide
 from evaltrack.golden.words import plain_form, told_apart
 from evaltrack.metrics.measure import NO_SOURCES
-from evaltrack.metrics.retrieval import NO_IDS, NO_TEXTS, NO_TITLES, relevant_keys, source_keys
+from evaltrack.metrics.retrieval import NO_IDS, NO_TEXTS, NO_TITLES
 from evaltrack.metrics.rubric import misfits
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
 from evaltrack.records.base import cut
+from evaltrack.records.row import NAMELESS, failure_message
 from evaltrack.report.templates import sentences
 
 SHOWN = 3
@@ -43,7 +44,7 @@ class Noticed:
     def add(self, row: Row, problem: str) -> None:
         """Add a question."""
         self.number += 1
-        self.ids += [shown_text(row.question.id)] * (len(self.ids) < SHOWN)
+        self.ids += [shown_text(row.id)] * (len(self.ids) < SHOWN)
         self.example = self.example or shown_text(problem)
 
 
@@ -67,16 +68,16 @@ class RunWarnings:
 
     def add_trial(self, row: Row) -> None:
         """Add one trial of a question."""
-        if row.failure is not None:
+        if row.error:
             self.counts["failed trials"] += 1
-            self._failed_trials.setdefault(row.position, str(row.failure))
+            self._failed_trials.setdefault(row.position, row.error)
 
     def add(self, row: Row) -> None:
         """Add one finished question, after its trials."""
         expecting = "hit" in row.scores or row.unmeasured.get("hit") in REASONS
         self.counts["expecting"] += expecting
         self.counts["measured"] += "hit" in row.scores
-        self.counts["answered"] += row.response is not None
+        self.counts["answered"] += not row.target_failed
         self.counts["judged 1"] += any(verdict.overall_score == 1 for verdict in row.verdicts)
         for kind, problem in self._problems(row):
             self.noticed[kind].add(row, problem)
@@ -93,23 +94,23 @@ class RunWarnings:
         error = self._failed_trials.pop(row.position, "")
         if error and row.passed is not None:  # the other trials measure it
             yield "failed trials", error
-        if row.failure is not None and ABOVE_ONE in row.failure.message:
-            yield "above 1", row.failure.message
+        if row.error and ABOVE_ONE in row.error:
+            yield "above 1", failure_message(row.error)
         observed = (verdict.observed for verdict in row.verdicts if verdict.observed is not None)
         if words := "; ".join(words for each in observed for words in misfits(each)):
             yield "impossible grades", words
-        expected = () if row.question.expected_passages is not None else row.expected or ()
+        expected = () if row.by_passage else row.expected or ()
         self.most_expected = max(self.most_expected, len(expected))
         if len(expected) > self.k:  # passages do not count: a chunk may hold several
             yield "small k", ""
         yield from self._unmeasured(row)
-        if row.response is not None and "hit" in row.scores:
+        if "hit" in row.scores and not row.target_failed:
             yield from self._misses(row)
 
     def _unmeasured(self, row: Row) -> Iterator[tuple[str, str]]:
-        why, response = row.unmeasured.get("hit", ""), row.response
-        needs_sources = response is not None and not (response.declined or response.holds_nothing)
-        if response is not None and why in REASONS and (why != NO_SOURCES or needs_sources):
+        why = row.unmeasured.get("hit", "")
+        needs_sources = not (row.declined or row.holds_nothing)
+        if not row.target_failed and why in REASONS and (why != NO_SOURCES or needs_sources):
             yield REASONS[why], why
         for name in self.own_names:
             if name in row.unmeasured:
@@ -119,18 +120,17 @@ class RunWarnings:
         """Yield an expected and a returned source, if no expected one came back so far; and ids that nearly match."""
         if self.came_back and row.scores["recall_at_k"] == 1:
             return
-        sources = (row.response.sources if row.response else None) or ()
-        keys = source_keys(row.question, sources)
-        relevant = relevant_keys(row.question)
-        self.came_back |= any(row.finds) if row.finds is not None else not relevant.isdisjoint(keys)
-        if not self.came_back and row.finds is None and (named := next((k for k in keys if k[0] != "\0"), "")):
-            pair = [cut(name, LONGEST) for name in told_apart(min(row.expected or ()), named)]
+        relevant, keys = set(row.expected_keys), [key for found in row.source_keys for key in found]
+        self.came_back |= not relevant.isdisjoint(keys)
+        named = [] if row.by_passage else [key for key in keys if not key.startswith(NAMELESS)]
+        texts = [source.text for source in row.sources or () if source.text]
+        if not self.came_back and named:
+            pair = [cut(name, LONGEST) for name in told_apart(min(row.expected_keys), named[0])]
             yield "other ids", "expected {}, returned e.g. {}".format(*pair)
-        elif not self.came_back and (text := next((source.text for source in sources if source.text), "")):
-            quote = next((each.quote for each in row.question.expected_passages or () if each.quote), "")
-            pair = [f"“{cut(' '.join(words.split()), LONGEST)}”" for words in (quote, text)]
-            yield "other texts", "expected {}, returned e.g. {}".format(*pair)
-        forms = {plain_form(key): key for key in keys}
-        near = ((key, forms.get(plain_form(key))) for key in relevant.difference(keys) if row.finds is None)
+        elif not self.came_back and texts:
+            text = f"“{cut(' '.join(texts[0].split()), LONGEST)}”"
+            yield "other texts", f"expected {row.expected_keys[0]}, returned e.g. {text}"
+        forms = {plain_form(key): key for key in named}
+        near = ((key, forms.get(plain_form(key))) for key in relevant.difference(keys) if named)
         if pair_of_ids := next(((key, other) for key, other in near if other), None):
             yield "near ids", "expected {}, returned {}".format(*told_apart(*pair_of_ids))

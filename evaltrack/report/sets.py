@@ -15,8 +15,7 @@ from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, Se
 from evaltrack.evaluation.ranking import Leaderboard
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.records.base import count
-from evaltrack.records.row import failure_words
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import Row, failure_words
 from evaltrack.report.comparison_text import comment_templates
 from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, next_steps, reasons
 from evaltrack.report.escaping import clip, json_document
@@ -90,7 +89,7 @@ class SetPage:
     """
 
     result: RunResult
-    worst: Sequence[StoredRow]
+    worst: Sequence[Row]
     address: str
     title: str
 

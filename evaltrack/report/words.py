@@ -12,7 +12,6 @@ from evaltrack.metrics.metric import MINUS
 from evaltrack.records import Row
 from evaltrack.records.base import first_of
 from evaltrack.records.row import failure_words
-from evaltrack.records.stored_row import stored_row
 from evaltrack.report.escaping import clip
 from evaltrack.report.templates import say, sentences
 from evaltrack.stats.intervals import share_interval
@@ -149,7 +148,7 @@ def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
 
 def run_errors(result: RunResult) -> list[str]:
     """Return the first errors of a run, grouped."""
-    return grouped_errors((row.question.id, str(row.failure)) for row in result.errors)
+    return grouped_errors((row.id, row.error or "") for row in result.errors)
 
 
 def first_ids(ids: Sequence[str], limit: int) -> str:
@@ -159,4 +158,4 @@ def first_ids(ids: Sequence[str], limit: int) -> str:
 
 def missed_words(row: Row, k: int) -> str:
     """Return what was expected and what happened, for a question that did not pass."""
-    return say.failed(stored_row(row, k), k, row.question.expected_tools)
+    return say.failed(row, k)

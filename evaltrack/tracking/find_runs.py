@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, get_args
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Signature
+from evaltrack.records.row import Row
 from evaltrack.records.run import Run, System
-from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.parents import CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, Kind, runs_below
 from evaltrack.tracking.rows import check_rows, columns_of, rows_of_run, stored_rows
 from evaltrack.tracking.runs import JOURNAL_TAG
@@ -297,7 +297,7 @@ def _artifacts(store: Store, run_id: str) -> set[str] | None:
 
 def read_rows(
     store: Store, run: Run, columns: list[str] | None = None, ids: Collection[str] | None = None
-) -> Iterator[StoredRow]:
+) -> Iterator[Row]:
     """Yield the rows of a run in the order of its golden set, or those of `ids`, streamed from its Parquet artifact.
 
     Raises:
@@ -309,7 +309,7 @@ def read_rows(
 
 def read_run_table(store: Store, run: Run) -> Iterator[dict[str, Any]]:
     """Return all rows of a run as `read_rows` does, each as a dictionary of its columns."""
-    return map(columns_of, read_rows(store, run))
+    return (columns_of(row, run.signature.own_names) for row in read_rows(store, run))
 
 
 @contextmanager

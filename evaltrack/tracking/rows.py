@@ -1,4 +1,4 @@
-"""Writes and reads a run's result rows as a Parquet table; columns and checks come from the fields of `StoredRow`.
+"""Writes and reads a run's result rows as a Parquet table; columns and checks come from the fields of `Row`.
 
 Ids are strings. A value that was not measured is null, and the reason is in `unmeasured` or `error`. Lists and objects
 are JSON texts.
@@ -24,17 +24,14 @@ from pydantic_core import from_json, to_json
 
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.records import Row
 from evaltrack.records.base import count
-from evaltrack.records.stored_row import (
+from evaltrack.records.row import (
     FIELDS,
     LARGEST_COUNT,
     NUM_EXPECTED,
     PRINTS,
-    StoredRow,
-    adapter,
+    Row,
     compared_columns,
-    stored_row,
 )
 from evaltrack.records.verdict import LARGEST_SCORE, MOST_SCORES, NAME_PATTERN
 from evaltrack.system.parquet import claimed_sizes, decoded_size, read_metadata, text_columns
@@ -72,7 +69,7 @@ class Column:
 @cache
 def columns_with(own: tuple[str, ...] = ()) -> tuple[Column, ...]:
     """Return the columns of a run in the order for readers. `own` names the user's own scores."""
-    fields = [_column(name, schema) for name, schema in adapter().json_schema()["properties"].items() if name in FIELDS]
+    fields = [_column(name, schema) for name, schema in Row.model_json_schema()["properties"].items() if name in FIELDS]
     place = [column.name for column in fields].index("unmeasured")
     ours = (Column(each.name, "number", high=float_info.max if each.span is None else each.span) for each in SCORES)
     others = (Column(name, "number", low=-LARGEST_SCORE, high=LARGEST_SCORE) for name in own)
@@ -83,8 +80,9 @@ def _column(name: str, schema: Mapping[str, Any]) -> Column:
     value, *null = schema.get("anyOf", [schema])
     bounds = {side: value[word] for side, word in (("low", "minimum"), ("high", "maximum")) if word in value}
     choices = tuple(value.get("enum", ()))
-    required = not null and value["type"] not in ("array", "object")
-    return Column(name, value["type"], required, **bounds, choices=choices)
+    kind = value.get("type", "object")  # a record is a reference
+    required = not null and kind not in ("array", "object")
+    return Column(name, kind, required, **bounds, choices=choices)
 
 
 def json_names(own: tuple[str, ...] = ()) -> list[str]:
@@ -115,13 +113,13 @@ def file_schema(own: tuple[str, ...] = ()) -> pa.Schema:
     return pa.schema(columns, metadata={VERSION_KEY: str(ROWS_VERSION)})
 
 
-def columns_of(row: StoredRow) -> dict[str, Any]:
+def columns_of(row: Row, own: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the row by column, in order. Lists are lists, objects are dictionaries, and unmeasured values are None."""
-    fields, scores = adapter().dump_python(row, mode="json", exclude={"scores", "own"}), row.scores
-    return {each.name: fields.get(each.name, scores.get(each.name)) for each in columns_with(row.own)}
+    fields, scores = row.model_dump(mode="json", exclude={"scores"}), row.scores
+    return {each.name: fields.get(each.name, scores.get(each.name)) for each in columns_with(own)}
 
 
-def file_columns(row: StoredRow) -> dict[str, Any]:
+def file_columns(row: Row) -> dict[str, Any]:
     """Return the row as its file holds it."""
     columns = {name: getattr(row, name) for name in FIELDS} | dict(row.scores) | compared_columns(row)
     return columns | {name: _json_text(columns[name]) for name in json_names()}
@@ -181,21 +179,20 @@ class TableWriter:
     overtake is written out of order; `position` has the order.
     """
 
-    def __init__(self, path: Path, k: int, own: tuple[str, ...] = ()) -> None:
+    def __init__(self, path: Path, own: tuple[str, ...] = ()) -> None:
         import pyarrow.parquet as pq
 
         self._schema = file_schema(own)
         others = [column.name for column in columns_with(own) if not column.is_json]
         packing: dict[str, Any] = {"compression": "zstd", "compression_level": 9, "use_dictionary": others}
         self._writer = pq.ParquetWriter(path, self._schema, data_page_size=GROUP_BYTES, **packing)
-        self._k, self._own = k, own
         self._waiting: list[dict[str, Any]] = []
         self._characters = 0
         self.rows = 0
 
     def add(self, row: Row) -> None:
         """Add a finished question, or one trial of it."""
-        columns = file_columns(stored_row(row, self._k, self._own))
+        columns = file_columns(row)
         self._waiting.append(columns)
         self._characters += _characters(columns)
         self.rows += 1
@@ -428,9 +425,7 @@ def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_
             raise DamagedError(f"several rows have one id: {id_words([*dict.fromkeys(keys['id'][repeated])])}")
 
 
-def stored_rows(
-    path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
-) -> Iterator[StoredRow]:
+def stored_rows(path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None) -> Iterator[Row]:
     """Yield the rows of a file with their types, streamed. `columns` must include `id`; `ids` selects rows.
 
     Raises:
@@ -441,7 +436,7 @@ def stored_rows(
         for group in file.groups(columns) if ids is None else _groups_with(file, columns, ids):
             for row in _dictionaries(group):
                 held = {name: _parsed(name, row[name]) for name in names if row.get(name) is not None}
-                yield StoredRow.of(row | held, file.own)
+                yield Row.of(row | held)
 
 
 def _parsed(name: str, text: str) -> Any:
@@ -460,7 +455,9 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Iterator[dic
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
     if columns is None:
-        yield from map(columns_of, stored_rows(path))
+        with RowsFile(path) as file:
+            own = file.own
+        yield from (columns_of(row, own) for row in stored_rows(path))
         return
     for group in read_groups(path, columns):
         yield from _dictionaries(group)

@@ -20,8 +20,7 @@ from evaltrack.metrics.rubric import tier_words
 from evaltrack.records import Source
 from evaltrack.records.base import cut
 from evaltrack.records.response import SPAN_ID, TRACE_ID
-from evaltrack.records.row import Traced
-from evaltrack.records.stored_row import StoredRow, StoredSource
+from evaltrack.records.row import Row, RowSource, Traced
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.system import retries
 from evaltrack.tracking.mlflow_private import forget_server_version, tracing_client
@@ -48,7 +47,7 @@ def write_traces(
     store: Store,
     experiment_id: str,
     run_id: str,
-    rows: Iterable[StoredRow],
+    rows: Iterable[Row],
     repeated: Container[str] = (),
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> dict[str, set[str]]:
@@ -73,7 +72,7 @@ def write_traces(
     return sent
 
 
-def _new_trace(row: StoredRow, experiment_id: str, run_id: str, *, is_repeated: bool) -> tuple[TraceInfo, list[Span]]:
+def _new_trace(row: Row, experiment_id: str, run_id: str, *, is_repeated: bool) -> tuple[TraceInfo, list[Span]]:
     inputs: dict[str, Any] = {"question": row.question} | ({"id": row.id} if is_repeated else {})
     if row.history:  # last, as a preview of the inputs is cut
         inputs["history"] = [turn.model_dump() for turn in row.history]
@@ -106,17 +105,17 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:32]
 
 
-def trace_of(run_id: str, row: StoredRow) -> str:
+def trace_of(run_id: str, row: Row) -> str:
     """Return the trace of a question in a run: the one that its target made, or else evaltrack's."""
     return row.trace_id if row.trace_id and joined_root(row) else trace_id_of(run_id, row.id)
 
 
-def shown_trace(traced: Traced, run_id: str, row: StoredRow) -> str | None:
+def shown_trace(traced: Traced, run_id: str, row: Row) -> str | None:
     """Return the trace to link to; None if `traced` says that the question has none."""
     return trace_of(run_id, row) if joined_root(row) or has_trace(traced, row) else None
 
 
-def has_trace(traced: Traced, row: StoredRow) -> bool:
+def has_trace(traced: Traced, row: Row) -> bool:
     """Return True if the question has a trace, given which questions are `traced`."""
     return traced == "all" or (traced == "failed" and (bool(row.error) or row.passed is False))
 
@@ -168,7 +167,7 @@ def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool
     return (page for page in found if page)
 
 
-def _trace_info(row: StoredRow, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, Any]) -> TraceInfo:
+def _trace_info(row: Row, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, Any]) -> TraceInfo:
     from mlflow.entities import TraceInfo, TraceLocation, TraceState
 
     answer = outcome(row)
@@ -193,7 +192,7 @@ def _trace_info(row: StoredRow, trace_id: str, experiment_id: str, run_id: str, 
     )
 
 
-def joined_root(row: StoredRow) -> str | None:
+def joined_root(row: Row) -> str | None:
     """Return the root span of the trace that the target itself made; None if it made none.
 
     The ids are validated, as a row may come from a store that others write to.
@@ -204,7 +203,7 @@ def joined_root(row: StoredRow) -> str | None:
     return row.root_span_id if whole else None
 
 
-def assessments_of(row: StoredRow, trace_id: str) -> list[Assessment]:
+def assessments_of(row: Row, trace_id: str) -> list[Assessment]:
     """Return a row's assessments: pass or fail with its reason, the judges' scores and recall.
 
     On reasoning they are its score and the coupling gap instead. For a panel each judge has a separate score, with its
@@ -236,7 +235,7 @@ def assessments_of(row: StoredRow, trace_id: str) -> list[Assessment]:
     return assessments
 
 
-def _judged(row: StoredRow) -> list[Assessment]:
+def _judged(row: Row) -> list[Assessment]:
     """Return each judge's overall score. For reasoning, return the rubric's score with the judges' reasoning."""
     from mlflow.entities import AssessmentSource, Feedback
 
@@ -261,7 +260,7 @@ def _kind(judge: str) -> str:
     return "LLM_JUDGE" if judge.startswith("openai:") else "CODE" if ":" in judge else "HUMAN"
 
 
-def _why(row: StoredRow) -> str:
+def _why(row: Row) -> str:
     """Return why a question passed or did not; for a negative with the judges' reasoning."""
     scores = row.scores
     if "reasoning_score" in scores and row.tier is not None:
@@ -278,7 +277,7 @@ SAID = {*ANSWER_GRADES, "declined", "observed", "reasoning"}
 """The fields of a verdict that a judge's span shows."""
 
 
-def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str | None = None) -> list[Span]:
+def spans_of(row: Row, trace_id: str, inputs: dict[str, Any], root_id: str | None = None) -> list[Span]:
     """Return the question's span with every score, and below it spans for retrieval and for each judge.
 
     `root_id` is the id of the question's span if it exists already, with spans of the target below it. The time of a
@@ -348,13 +347,13 @@ def _span(
     )
 
 
-def _document(source: StoredSource | Source) -> dict[str, Any]:
+def _document(source: RowSource | Source) -> dict[str, Any]:
     """Return a source in the form that MLflow's UI shows as a retrieved document."""
     metadata: dict[str, Any] = {"doc_uri": source.url or source.chunk_id, "chunk_id": source.chunk_id}
     metadata |= {"title": source.title, "score": source.score}
     return {"page_content": source.text or source.title or "", "metadata": metadata}
 
 
-def outcome(row: StoredRow) -> str:
+def outcome(row: Row) -> str:
     """Return the target's answer, or the reason why there is none."""
     return row.error or row.answer or ("(declined)" if row.declined else "(no answer; see its sources)")

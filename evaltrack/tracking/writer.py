@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.records import Row
 from evaltrack.records.base import count
 from evaltrack.records.json_text import finite_json
-from evaltrack.records.row import Traced
+from evaltrack.records.row import Row, Traced
 from evaltrack.records.run import Logged
-from evaltrack.records.stored_row import StoredRow
 from evaltrack.system.files import content_digest
 from evaltrack.tracking.artifacts import Artifacts, Expected, expect, write_until_held
 from evaltrack.tracking.rows import TableWriter, columns_of, count_rows, read_table, stored_rows
@@ -61,20 +59,19 @@ class RunWriter:
         self,
         store: Store,
         run: OpenRun,
-        k: int,
         several_trials: bool = False,
         own: tuple[str, ...] = (),
         traces: TraceChoice = "auto",
     ) -> None:
-        self._traces = traces
+        self._traces, self._own = traces, own
         self._store, self._run = store, run
         self._run_id, self._experiment_id = run.run_id, run.experiment_id
         self.artifacts = Artifacts(store, run.run_id)
         self._made = tempfile.TemporaryDirectory(prefix="evaltrack-", ignore_cleanup_errors=True)
         self._file, self._trials_file = (Path(self._made.name) / name for name in (ROWS, TRIALS))
         with self._disk_errors():
-            self._table = TableWriter(self._file, k, own)
-            self._trials = TableWriter(self._trials_file, k, own) if several_trials else None
+            self._table = TableWriter(self._file, own)
+            self._trials = TableWriter(self._trials_file, own) if several_trials else None
 
     def __enter__(self) -> RunWriter:
         return self
@@ -106,7 +103,7 @@ class RunWriter:
             with self._disk_errors():
                 self._trials.add(row)
 
-    def rows(self, columns: Sequence[str] | None = None, ids: Collection[str] | None = None) -> Iterator[StoredRow]:
+    def rows(self, columns: Sequence[str] | None = None, ids: Collection[str] | None = None) -> Iterator[Row]:
         """Return the written rows, in order, or only those of `ids`. Call after `log_rows`."""
         return stored_rows(self._file, columns, ids)
 
@@ -130,7 +127,7 @@ class RunWriter:
         self.artifacts.log(self._file)
         if 0 < self._table.rows <= TABLE_ROWS:
             local = self._file.with_name(TABLE)
-            local.write_text(table_json(table_of(list(self.rows()))), encoding="utf-8")
+            local.write_text(table_json(table_of(list(self.rows()), self._own)), encoding="utf-8")
             self.artifacts.log_table(local)
         self._check_rows()
 
@@ -233,13 +230,13 @@ class RunWriter:
         expect(self._run_id, lambda: traces_gap(*place, sent))
 
 
-def table_of(rows: Sequence[StoredRow]) -> dict[str, list[Any]]:
+def table_of(rows: Sequence[Row], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:
     """Return the rows as MLflow's table shows them: a list per column, lists and sources as short text.
 
     Columns without a value are left out.
     """
     judges = sorted({verdict.judge for row in rows for verdict in row.verdicts})
-    shown: dict[str, Callable[[StoredRow], Any]] = {
+    shown: dict[str, Callable[[Row], Any]] = {
         "question": lambda row: row.question,
         "answer": lambda row: row.answer,
         "id": lambda row: row.id,
@@ -251,7 +248,7 @@ def table_of(rows: Sequence[StoredRow]) -> dict[str, list[Any]]:
         "reasoning": lambda row: "\n".join(verdict.reasoning for verdict in row.verdicts),
     }
     table = {name: [value(row) for row in rows] for name, value in shown.items()}
-    columns = [columns_of(row) for row in rows]
+    columns = [columns_of(row, own) for row in rows]
     others = [name for name in columns[0] if name not in _SHOWN_OTHERWISE]
     table |= {name: [_cell(each[name]) for each in columns] for name in others}
     return {
@@ -269,7 +266,7 @@ def table_json(table: Mapping[str, Sequence[Any]]) -> str:
     return finite_json({"columns": list(table), "data": list(zip(*table.values(), strict=True))})
 
 
-def _judge_score(judge: str, row: StoredRow) -> float | None:
+def _judge_score(judge: str, row: Row) -> float | None:
     return next((each.overall_score for each in row.verdicts if each.judge == judge), None)
 
 

@@ -25,7 +25,7 @@ from evaltrack.golden.reader import GoldenSet
 from evaltrack.golden.review import Expectation, Fields, NoQuestionError, Outcome, ReviewSession, Shown, pooled
 from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.redaction import Redactor
-from evaltrack.records import Passage, Question, Source
+from evaltrack.records import Failure, Passage, Question, Source
 from evaltrack.records.question import title_key
 from evaltrack.report.html.page import shown
 from evaltrack.system.files import user_name
@@ -304,12 +304,12 @@ class _Retrievers:
 
     async def _ranking(self, name: str, question: Question) -> list[Shown] | str:
         try:
-            row = await self._evaluators[name].row(0, question, 1)
+            outcome = await self._evaluators[name].response(question)
         except EvaltrackError as error:
             return f"{name}: {error.message}"
-        if row.failure is not None or row.response is None:
-            return f"{name}: {row.failure}"
-        return [_shown_source(source) for source in (row.response.sources or ())[: self._k]]
+        if isinstance(outcome, Failure):
+            return f"{name}: {outcome}"
+        return [_shown_source(source) for source in (outcome.sources or ())[: self._k]]
 
     def close(self) -> None:
         """Close the targets. If a call takes longer than `CLOSING` seconds, they stay open until the process ends."""
@@ -321,7 +321,7 @@ class _Retrievers:
 
 def _unjudged(session: ReviewSession, run: str, tracking_uri: str | None) -> dict[str, list[Shown]]:
     """Return, by question id, the top-k chunks of a run that the question neither expects nor grades."""
-    from evaltrack.records.stored_row import response_of
+    from evaltrack.records.row import response_of
     from evaltrack.tracking.find_runs import named_evaluation, read_rows
     from evaltrack.tracking.store import connect
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from evaltrack.errors import EvaltrackError
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Response, Row, Verdict
-from evaltrack.records.stored_row import stored_row
+from evaltrack.records.row import row_of
 from evaltrack.tracking.rows import columns_of
 from scripts.fuzzing.writer import Writer
 
@@ -50,10 +50,10 @@ class Reader:
 def kept(response: Response | None = None, verdicts: tuple[Verdict, ...] = (), question: Question = QUESTION) -> None:
     """Check that it goes into the journal and comes back, and goes into the table."""
     response = REDACTOR.response(response) if response else None
-    row = Row(position=0, question=question, response=response, verdicts=verdicts, started_at=0, seconds=0)
+    row = row_of(question, response or Response(), 5, verdicts=verdicts)
     if Row.model_validate_json(row.model_dump_json(exclude_defaults=True)) != row:
         raise AssertionError("a row does not come back from the journal as it was")
-    json.dumps(columns_of(stored_row(row, 5)), allow_nan=False).encode()
+    json.dumps(columns_of(row), allow_nan=False).encode()
 
 
 def writable(value: Any) -> None:

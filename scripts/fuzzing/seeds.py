@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from evaltrack.records import Question, Response, Row, Signature, Source
-from evaltrack.records.stored_row import stored_row
+from evaltrack.records.row import row_of
 from evaltrack.report.run_text import RUN_SCHEMA
 from evaltrack.tracking.rows import TableWriter, columns_of
 from scripts.fuzzing.reader import REPO
@@ -33,15 +33,13 @@ TABLES_OF_TOML = [
 def small_rows() -> list[Row]:
     """Four rows of a run."""
     return [
-        Row(
+        row_of(
+            Question(id=str(n), question=f"Question {n}?", domain="d", difficulty="easy", expected_chunks=("a",)),
+            Response(answer="x", sources=(Source(chunk_id="a", text="t"),)),
+            5,
             position=n,
-            question=Question(
-                id=str(n), question=f"Question {n}?", domain="d", difficulty="easy", expected_chunks=("a",)
-            ),
-            response=Response(answer="x", sources=(Source(chunk_id="a", text="t"),)),
             scores={"recall_at_k": 1.0, "reciprocal_rank": n / 3, "hit": 1.0},
             passed=n != 1,
-            started_at=0,
             seconds=1,
         )
         for n in range(4)
@@ -52,7 +50,7 @@ def saved_run() -> bytes:
     """A small saved run."""
     signature = json.loads(SIGNATURE)
     head = {"schema": RUN_SCHEMA, "signature": signature, "totals": {"num_questions": 4, "num_errors": 0}}
-    return json.dumps({**head, "rows": [columns_of(stored_row(row, 5)) for row in small_rows()]}).encode()
+    return json.dumps({**head, "rows": list(map(columns_of, small_rows()))}).encode()
 
 
 @cache
@@ -60,7 +58,7 @@ def good_table() -> bytes:
     """The rows of a run as its Parquet file."""
     with tempfile.TemporaryDirectory(prefix="evaltrack-fuzz-") as folder:
         path = Path(folder) / "rows.parquet"
-        writer = TableWriter(path, 5)
+        writer = TableWriter(path)
         for row in small_rows():
             writer.add(row)
         writer.close()

@@ -10,35 +10,35 @@ import pytest
 from evaltrack.api.compare_sides import side_of_file, side_of_table
 from evaltrack.errors import UsageError
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Question, Response, Row, Signature, Source
+from evaltrack.records import Question, Response, Signature, Source
+from evaltrack.records.row import row_of
 from evaltrack.records.run import Run
 from evaltrack.report.html.question_parts import ScoreScope, numbers
 from evaltrack.report.run_text import RUN_SCHEMA
-from evaltrack.tracking.rows import TableWriter
-from tests.compared import flatten
+from evaltrack.tracking.rows import TableWriter, columns_of
 from tests.files import data
 
 
 def saved(**other: Any) -> dict[str, Any]:
     """A saved run of two questions, with other fields where they are given."""
     rows = [
-        Row(
+        row_of(
+            Question(id=str(number), question="Why?", domain="d", expected_chunks=("a",)),
+            Response(answer="x", sources=(Source(chunk_id="a"),)),
+            5,
             position=number,
-            question=Question(id=str(number), question="Why?", domain="d", expected_chunks=("a",)),
-            response=Response(answer="x", sources=(Source(chunk_id="a"),)),
             scores={"recall_at_k": 1.0, "reciprocal_rank": 1.0, "hit": 1.0},
             passed=True,
-            started_at=0,
             seconds=1,
         )
         for number in range(2)
     ]
-    lines = "".join(f"{row.question.id}\t{row.question.digest}\n" for row in rows)
+    lines = "".join(f"{row.id}\t{row.digest}\n" for row in rows)
     signature = {"golden": "g", "golden_digest": sha256(lines.encode()).hexdigest(), "k": 5, "target": "t"}
     parts: dict[str, Any] = {name: {} for name in ("metrics", "counts", "groups", "by_judge", "cost_usd", "settings")}
     parts |= {"target_seconds": {}, "criteria": [], "notes": [], "aims": [], "status": "FINISHED"}
     parts |= {"run_id": "r", "experiment_id": "0", "totals": {"num_questions": 2, "num_errors": 0}}
-    rows_of_it = [flatten(row, 5) for row in rows]
+    rows_of_it = list(map(columns_of, rows))
     return {"schema": RUN_SCHEMA, "signature": signature, "rows": rows_of_it, **parts, **other}
 
 
@@ -150,11 +150,8 @@ def test_an_identical_question_has_the_rank_of_the_passage_that_counted(tmp_path
     sources = (Source(chunk_id="x", text="other"), Source(chunk_id="b", text="b"), Source(chunk_id="c", text="b"))
     response = Response(answer="x", sources=sources)
     made = measure(asked, response, Rules(3), ())
-    values = {"scores": made.scores, "passed": made.passed, "finds": made.finds, "duplicates": made.duplicates}
-    row = Row.model_validate(
-        {"position": 0, "question": asked, "response": response, "started_at": 0, "seconds": 0, **values}
-    )
-    writer = TableWriter(tmp_path / "rows.parquet", 3)
+    row = row_of(asked, response, 3, made.finds, scores=made.scores, passed=made.passed, duplicates=made.duplicates)
+    writer = TableWriter(tmp_path / "rows.parquet")
     writer.add(row)
     writer.close()
     info = Run("r", "r", Signature(golden="g", golden_digest="0", k=3, target="t"), num_questions=1)

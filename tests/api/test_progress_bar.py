@@ -4,16 +4,15 @@ import pytest
 
 from evaltrack.api.progress_bar import LINE_SECONDS, ProgressBar, shown_progress
 from evaltrack.evaluation.loop import Progress
-from evaltrack.records import Failure, Question, Row
+from evaltrack.records import Row
 from evaltrack.records.row import seconds_now
 
 
-def row(started_at: float | None = None, failure: Failure | None = None) -> Row:
-    moment = seconds_now() if started_at is None else started_at
-    return Row.model_construct(question=Question(id="1", question="q", domain="d"), failure=failure, started_at=moment)
+def row(started_at: float | None = None, error: str | None = None) -> Row:
+    return Row(id="1", error=error, started_at=seconds_now() if started_at is None else started_at)
 
 
-DOWN = Failure(kind="target_error", message="down")
+DOWN = "target_error: down"
 
 
 def test_off_a_terminal_there_is_a_line_every_few_seconds(
@@ -56,7 +55,7 @@ def test_the_bar_counts_questions_and_errors(
     bar.note("judging again", 3, 7)
     bar.start(2)
     bar.warn("slow")
-    bar.advance(row(failure=DOWN))
+    bar.advance(row(error=DOWN))
     bar.advance(row())
     bar.note("logging the rows", 0, 0)
     bar.note("writing traces", 1, 2)

@@ -17,8 +17,8 @@ import pytest
 from evaltrack import RunResult, report_html, run_eval
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError
-from evaltrack.records import Question, Response, Row, Source
-from evaltrack.records.stored_row import stored_row
+from evaltrack.records import Question, Response, Source
+from evaltrack.records.row import row_of
 from evaltrack.report.html import run_page
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.rows import file_columns, file_schema
@@ -31,9 +31,7 @@ MEGABYTE = 1_000_000
 def _rows(n: int) -> pa.Table:
     question = Question(id="0", question="?", expected_chunks=("a",), domain="d")
     response = Response(answer="so", sources=(Source(chunk_id="a", text="t"),))
-    row = Row(position=0, question=question, response=response, started_at=0, seconds=0, scores={"recall_at_k": 1.0})
-    stored = stored_row(row.model_copy(update={"passed": True}), 5)
-    flat = file_columns(stored)
+    flat = file_columns(row_of(question, response, 5, scores={"recall_at_k": 1.0}, passed=True))
     return pa.Table.from_pylist([flat | {"id": str(i), "position": i} for i in range(n)], schema=file_schema())
 
 

@@ -19,7 +19,8 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import journals
 from evaltrack.judges.cache import FILE, cache_bytes, clear_cache
-from evaltrack.records import Question, Row, Verdict
+from evaltrack.records import Question, Response, Verdict
+from evaltrack.records.row import row_of
 from tests.conftest import REPO, OpenCache, evaltrack
 from tests.judging import JUDGE, cli, golden_set, scored_reply, serving
 
@@ -130,7 +131,7 @@ def test_a_journal_that_others_own_is_not_resumed(
     path = tmp_path / "above" / "state" / f"{'0' * 32}.sqlite"
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(path.parent))
     journal, question = Journal(path, {"command": "c"}), Question(id="1", question="?", domain="d")
-    journal.keep(Row(position=0, question=question, trial=1, started_at=1.0, seconds=0.1))
+    journal.keep(row_of(question, Response(), 5, trial=1))
     journal.close()
     give(path.parent)
     with pytest.raises(UsageError, match=WHY):

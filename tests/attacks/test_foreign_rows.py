@@ -328,7 +328,7 @@ def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path,
     path.write_bytes(content)
 
 
-INFINITE = ({"num_tokens": math.inf}, "column `num_tokens` holds inf in row `01`; save it again")
+INFINITE = ({"num_tokens": math.inf}, "column `scores.num_tokens`: Input should be a finite number; save it again")
 
 
 @pytest.mark.parametrize(("fields", "said"), [*data("attacks.json")["saved_runs"], INFINITE])

@@ -74,7 +74,7 @@ def rows(target: Target, asked: list[Question], *, concurrency: int = 1, timeout
 
 
 def failures(found: list[Row]) -> list[str | None]:
-    return [str(row.failure) if row.failure else None for row in found]
+    return [row.error for row in found]
 
 
 @pytest.mark.parametrize(("kind", "end", "how"), TABLES["ends"])
@@ -95,9 +95,9 @@ def test_what_a_function_does_to_its_process_stays_there(deed: str, bad: Callabl
         pytest.skip("only root may change its user")
     before = (Path.cwd(), sys.getrecursionlimit(), json.loads, time.time, os.geteuid())
     found = rows(open_target(bad(deed, "async def")), several(4), timeout=2)
-    assert [row.question.id for row in found] == ["0", "1", "2", "3"]
+    assert [row.id for row in found] == ["0", "1", "2", "3"]
     assert found[0].scores["hit"] == 1.0
-    assert all(row.failure is not None or row.scores["hit"] == 1.0 for row in found)
+    assert all(row.error or row.scores["hit"] == 1.0 for row in found)
     assert before == (Path.cwd(), sys.getrecursionlimit(), json.loads, time.time, os.geteuid())
 
 
@@ -136,7 +136,7 @@ def test_a_call_that_swallows_its_cancellation_holds_up_nobody(bad: Callable[...
 @pytest.mark.parametrize("deed", TABLES["deeds_in_process"])
 def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, bad: Callable[..., str]) -> None:
     found = rows(open_target(bad(deed, "async def"), {"in_process": "true"}), several(3), timeout=1)
-    assert [row.question.id for row in found] == ["0", "1", "2"]
+    assert [row.id for row in found] == ["0", "1", "2"]
     assert failures(found)[0] is None
     gc.collect()
 
@@ -163,7 +163,7 @@ def test_threads_that_hang_are_left_behind_with_their_process(written: Write, mo
     )
     asked = questions("first", *(f"hang {n}" for n in range(3)), "last")
     found = rows(open_target(f"python:{module}:ask"), asked, timeout=0.2)
-    first, *_, last = [row.response.answer or "" if row.response else "" for row in found]
+    first, *_, last = [row.answer or "" for row in found]
     assert first.split()[0] != last.split()[0]
     assert int(last.split()[1]) <= int(first.split()[1])
 
@@ -181,7 +181,7 @@ for number in range(3, 64):
 @pytest.mark.parametrize("garbage", TABLES["garbage"])
 def test_garbage_among_the_answers_ends_no_evaluation(garbage: str, bad: Callable[..., str]) -> None:
     found = rows(open_target(bad(GARBAGE.format(garbage))), several(4), timeout=5)
-    assert [row.question.id for row in found] == ["0", "1", "2", "3"]
+    assert [row.id for row in found] == ["0", "1", "2", "3"]
     assert (failures(found)[0], failures(found)[3]) == (None, None)
 
 
@@ -225,7 +225,7 @@ def test_a_long_answer_costs_others_no_time() -> None:
         return Response(answer="word " * 200_000, sources=())
 
     (row,) = rows(PlainTarget(long), several(1), redactor=Noting(()), count=count)
-    assert row.failure is None
+    assert row.error is None
     assert threads == ["evaltrack-target"] * 2
 
 

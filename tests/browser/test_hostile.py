@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.report.html.comparison_page import comparison_html
-from tests.compared import patched
+from tests.compared import edited, patched
 from tests.comparisons import EVIL, FLIP, LISTS, comparison, flat, hostile
 from tests.conftest import REPO
 
@@ -48,7 +48,7 @@ def attacked(attack: str) -> str:
             cause=cause,
             also=(cause,),
             before=told,
-            after=replace(told, answer=f"{attack} {attack}"),
+            after=edited(told, answer=f"{attack} {attack}"),
         )
 
     changes = {name: tuple(map(put, made.by_fate[fate])) for name, fate in LISTS.items() if made.by_fate.get(fate)}

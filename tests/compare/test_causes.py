@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ from evaltrack.compare.differences import AllSources, by_key
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.rubric import DIMENSIONS
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
-from evaltrack.records.stored_row import StoredRow, stored_row
-from tests.compared import found, patched, question, row
+from evaltrack.records.row import row_of
+from tests.compared import edited, found, patched, question, row
 
 Scores = tuple[float | None, float | None]
 UNJUDGED, FELL, ROSE = (None, None), (0.9, 0.2), (0.2, 0.9)
@@ -296,12 +295,11 @@ def test_an_abstention_with_its_sources_is_one_too() -> None:
     assert kinds(found("a", "c"), found("x", "c", **declining), **JUDGED)[0] == "source_lost"
 
 
-def negative(given: Response, declined: bool | None) -> StoredRow:
+def negative(given: Response, declined: bool | None) -> Row:
     verdicts = () if declined is None else (Verdict(judge="j", reasoning="because", declined=declined),)
     made = measure(NEGATIVE, given, Rules(5), verdicts)
     scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed}
-    told = {"position": 0, "question": NEGATIVE, "started_at": 0.0, "seconds": 0.1, "response": given}
-    return stored_row(Row.model_validate({**told, "verdicts": verdicts, **scored}), 5)
+    return row_of(NEGATIVE, given, 5, verdicts=verdicts, **scored)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +325,7 @@ def test_a_negative_that_the_judge_reads_otherwise_is_a_matter_of_the_judge() ->
 def test_a_refusal_in_words_declines_where_a_judge_says_so() -> None:
     """Without that it is another answer."""
     was, now = found("a"), found("a", answer="I am sorry, I cannot say.")
-    refused = replace(
+    refused = edited(
         row(ASKED, now, score=0.1), verdicts=(Verdict(judge="j", reasoning="", overall_score=0.1, declined=True),)
     )
     for after, kind in ((refused, "now_declines"), (row(ASKED, now, score=0.1), "answer_changed")):
@@ -460,7 +458,7 @@ def test_a_new_hard_fail_is_the_cause_and_an_old_one_is_none() -> None:
 
 
 def test_of_several_trials_the_row_says_how_many_passed() -> None:
-    rows = [replace(row(ASKED, found("a")), trials=3, passes=passes) for passes in (3, 1)]
+    rows = [edited(row(ASKED, found("a")), trials=3, passes=passes) for passes in (3, 1)]
     (cause,) = causes_of(*rows, 5)
     assert (cause.kind, cause.detail) == ("unknown", "before 3 of 3 trials passed, now 1 of 3 trials passed")
 

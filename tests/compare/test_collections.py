@@ -12,7 +12,6 @@ from scipy import stats
 
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
-from evaltrack.records.stored_row import stored_row
 from tests.compared import side
 from tests.metrics.test_collections import DATA, golden_set, judgements, queries, rows, text_of, with_data
 
@@ -46,7 +45,7 @@ def test_deltas_intervals_and_flips_are_those_of_the_references(collection: str,
     sides: list[Any] = []
     for system in ("bm25_plain", "bm25_porter"):
         (tmp_path / system).write_text(text_of(folder / f"{system}.run"))
-        sides.append(side([stored_row(row, K) for row in rows(golden, tmp_path / system, K).values()]))
+        sides.append(side(rows(golden, tmp_path / system, K).values()))
     made = compare(*sides, Gate())
 
     was, now = per_query(collection, "bm25_plain"), per_query(collection, "bm25_porter")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,14 +13,14 @@ from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.records import Failure, Response
-from evaltrack.records.stored_row import StoredRow
-from tests.compared import found, patched, question, row, side
+from evaltrack.records.row import Row
+from tests.compared import edited, found, patched, question, row, side
 
 BROKEN = Failure(kind="target_error", message="down")
 ASKED = [question(key) for key in "abcdefgh"]
 
 
-def rows(given: Mapping[str, tuple[Response | Failure, float | None]]) -> list[StoredRow]:
+def rows(given: Mapping[str, tuple[Response | Failure, float | None]]) -> list[Row]:
     """All questions, found and judged 0.9, but for those that are given with their score."""
     all_given = {asked.id: (found(f"{asked.id}!", "other"), 0.9) for asked in ASKED} | dict(given)
     return [row(asked, all_given[asked.id][0], n, all_given[asked.id][1]) for n, asked in enumerate(ASKED)]
@@ -69,7 +68,7 @@ def test_a_question_has_the_fate_that_its_rows_show(was: Any, now: Any, fate: Fa
 
 def test_another_word_of_the_judge_is_no_identical_question() -> None:
     was, now = rows({}), rows({})
-    now[3] = replace(now[3], verdicts=(now[3].verdicts[0].model_copy(update={"reasoning": "for another reason"}),))
+    now[3] = edited(now[3], verdicts=(now[3].verdicts[0].model_copy(update={"reasoning": "for another reason"}),))
     made = compare(side(was, "was"), side(now, "now"), resamples=20)
     assert fates(made) == {"d": "changed"}
     assert "in the judge's reasoning" in made.by_fate["changed"][0].cause.detail

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.compare.pairing import Paired, error_counts, message_kind
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import Row
 from tests.compared import found, patched, question, row, side
 
 IDS = [*"abcdefg", "é", "Z", "10", "9"]
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> list[StoredRow]:
+def rows(draw: st.DrawFn) -> list[Row]:
     """Some questions in any order of rows, some edited, some at one position."""
     ids = draw(st.lists(st.sampled_from(IDS), unique=True, max_size=8))
     asked = [question(key, **({"expected_chunks": ["new"]} if draw(st.booleans()) else {})) for key in [*ids, "both"]]
@@ -25,7 +25,7 @@ def rows(draw: st.DrawFn) -> list[StoredRow]:
 
 @settings(max_examples=25, deadline=None)
 @given(was=rows(), now=rows())
-def test_questions_are_paired_by_id_in_the_order_of_the_candidate(was: list[StoredRow], now: list[StoredRow]) -> None:
+def test_questions_are_paired_by_id_in_the_order_of_the_candidate(was: list[Row], now: list[Row]) -> None:
     """Whatever the order of the rows; what one side lacks or has otherwise is listed by its characters."""
     both_have = [one for one in was if one.id == "both"][:1]
     now = [patched(one, digest=both_have[0].digest) if one.id == "both" else one for one in now]

@@ -12,7 +12,7 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.reruns import Answer, Questions, RerunState, rerun_questions
 from evaltrack.errors import UsageError
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import Row
 from evaltrack.report.comparison_words import reasons
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
@@ -264,7 +264,7 @@ def test_a_question_of_several_trials_says_what_was_measured_in_the_run_and_in_i
     assert (told["state"], told["run_passed"], told["run_trials"], told["failed"]) == ("flaky", 1, 3, 1)
 
 
-def tried(passes: Sequence[int], trials: int) -> list[StoredRow]:
+def tried(passes: Sequence[int], trials: int) -> list[Row]:
     """Rows of questions that passed so often; a row's scores are means over its trials."""
     rows = rows_of(TEN[: len(passes)], {})
     return [

@@ -15,7 +15,6 @@ from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.metrics.measure import JUDGE_FAILED, NO_ANSWER, Rules, measure
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
-    Failure,
     Judge,
     OwnScore,
     OwnValues,
@@ -57,9 +56,9 @@ def answering(response: Response) -> Target:
 def test_a_row_holds_the_response_and_what_it_measures() -> None:
     before = time.time()
     (row,) = rows(questions(1), instant, rules=Rules(2))
-    expected = measure(row.question, FOUND, Rules(2))
-    assert row.response is FOUND
-    assert row.failure is None
+    expected = measure(questions(1)[0], FOUND, Rules(2))
+    assert row.answer == FOUND.answer
+    assert row.error is None
     assert (row.scores, row.unmeasured) == (expected.scores, expected.unmeasured)
     assert (row.duplicates, row.passed) == (expected.duplicates, expected.passed) == (1, True)
     assert row.scores["reciprocal_rank"] == 0.5
@@ -92,8 +91,8 @@ def test_what_a_target_raises_is_a_row(error: BaseException, shown: str) -> None
         return FOUND
 
     found = rows(questions(3), target)
-    assert [str(row.failure) for row in found] == ["None", shown, "None"]
-    assert (found[1].response, found[1].scores, found[1].unmeasured, found[1].passed) == (None, {}, {}, None)
+    assert [row.error for row in found] == [None, shown, None]
+    assert (found[1].answer, found[1].scores, found[1].unmeasured, found[1].passed) == (None, {}, {}, None)
     assert found[1].seconds >= 0
 
 
@@ -109,7 +108,7 @@ def test_an_error_that_cannot_be_shown_is_a_row() -> None:
             raise RuntimeError("no text")
 
     (row,) = rows(questions(1), raising(BrokenError()))
-    assert str(row.failure).startswith("target_error: BrokenError:")
+    assert row.error.startswith("target_error: BrokenError:")
 
 
 def test_a_target_that_takes_too_long_is_a_row() -> None:
@@ -119,8 +118,8 @@ def test_a_target_that_takes_too_long_is_a_row() -> None:
         return await (blocking if question.id == "1" else instant)(question, k)
 
     found = rows(questions(3), target, timeout=0.05)
-    assert [str(row.failure) for row in found] == ["None", "target_timeout: no response within 0.05 s", "None"]
-    assert (found[1].response, found[1].scores, found[1].passed) == (None, {}, None)
+    assert [row.error for row in found] == [None, "target_timeout: no response within 0.05 s", None]
+    assert (found[1].answer, found[1].scores, found[1].passed) == (None, {}, None)
     assert 0.04 < found[1].seconds < 5
     assert blocking.cancelled == ["1"]
 
@@ -144,7 +143,7 @@ def test_what_comes_of_a_call_after_its_deadline_is_a_timeout(late: Callable[[],
             return late()
 
     (row,) = rows(questions(1), target, timeout=0.02)
-    assert str(row.failure) == "target_timeout: no response within 0.02 s"
+    assert row.error == "target_timeout: no response within 0.02 s"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ def test_a_message_can_be_stored_anywhere(message: str, kept: str) -> None:
 def test_where_the_target_failed_nobody_is_asked() -> None:
     judge = Opinion()
     (row,) = rows(questions(1), raising(OSError("gone")), judges=[judge], count=never_counted)
-    assert (judge.asked, row.verdicts, row.tokens) == ([], (), None)
+    assert (judge.asked, row.verdicts, row.tokens_known) == ([], (), None)
 
 
 def test_a_panel_is_asked_at_once_and_stays_in_its_order() -> None:
@@ -195,10 +194,10 @@ def test_what_a_judge_raises_is_a_row_that_keeps_its_answer(error: BaseException
             return await super().__call__(question, response)
 
     found = rows(questions(3), instant, judges=[Fails()])
-    assert [str(row.failure) for row in found] == ["None", shown, "None"]
+    assert [row.error for row in found] == [None, shown, None]
     assert [row.passed for row in found] == [True, None, True]
     failed, judged = found[1], found[0]
-    assert (failed.response, failed.verdicts) == (FOUND, ())
+    assert (failed.answer, failed.verdicts) == (FOUND.answer, ())
     assert failed.scores == {
         name: value
         for name, value in judged.scores.items()
@@ -221,18 +220,18 @@ def test_a_judge_that_takes_too_long_by_its_own_deadline_is_a_judge_error() -> N
             raise
 
     (row,) = rows(questions(1), instant, judges=[Opinion(first=hang)], timeout=0.1, judge_timeout=0.2)
-    assert str(row.failure) == "judge_error: no response within 0.2 s"
-    assert (row.response, row.passed, cancelled) == (FOUND, None, ["hung"])
+    assert row.error == "judge_error: no response within 0.2 s"
+    assert (row.answer, row.passed, cancelled) == (FOUND.answer, None, ["hung"])
     assert row.seconds < 0.15
 
 
 def test_a_panel_with_one_failing_judge_is_a_judge_error() -> None:
     panel = [Opinion("first", 0.0), failing("second", ValueError("no JSON")), Opinion("third", 1.0)]
     (row,) = rows(questions(1), instant, judges=panel)
-    assert str(row.failure) == "judge_error: second: ValueError: no JSON"
+    assert row.error == "judge_error: second: ValueError: no JSON"
     assert [verdict.judge for verdict in row.verdicts] == ["first", "third"]
     assert {"overall_score", "accuracy", "judge_spread", "pass"}.isdisjoint(row.scores)
-    assert (row.scores["hit"], row.passed, row.response) == (1, None, FOUND)
+    assert (row.scores["hit"], row.passed, row.answer) == (1, None, FOUND.answer)
 
 
 def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
@@ -253,7 +252,7 @@ def test_what_is_no_verdict_is_a_judge_error() -> None:
             return None  # type: ignore[return-value]
 
     (row,) = rows(questions(1), instant, judges=[Silent(), Opinion()])
-    assert str(row.failure) == "judge_error: silent: the judge returned NoneType, not a Verdict"
+    assert row.error == "judge_error: silent: the judge returned NoneType, not a Verdict"
     assert (row.passed, len(row.verdicts)) == (None, 1)
 
 
@@ -261,7 +260,7 @@ def test_what_is_no_verdict_is_a_judge_error() -> None:
 def test_what_only_retrieves_is_not_judged(response: Response) -> None:
     judge = Opinion()
     (row,) = rows(questions(1), answering(response), judges=[judge])
-    assert (judge.asked, row.verdicts, row.failure, row.unmeasured["overall_score"]) == ([], (), None, NO_ANSWER)
+    assert (judge.asked, row.verdicts, row.error, row.unmeasured["overall_score"]) == ([], (), None, NO_ANSWER)
     rows(questions(1), answering(response.model_copy(update={"answer": ""})), judges=[judge])
     assert len(judge.asked) == 1
 
@@ -283,8 +282,8 @@ def test_what_a_failure_cost_is_kept_where_it_is_told(told: object) -> None:
     used = told if isinstance(told, Usage) else None
     (failed,) = rows(questions(1), raising(PaidError("cut off", told)))
     (misjudged,) = rows(questions(1), instant, judges=[failing("one", PaidError("no JSON", told))])
-    assert failed.failure == Failure(kind="target_error", message="PaidError: cut off", usage=used)
-    assert misjudged.failure == Failure(kind="judge_error", message="PaidError: no JSON", usage=used)
+    assert (failed.error, failed.usage) == ("target_error: PaidError: cut off", used)
+    assert (misjudged.error, misjudged.judge_usage) == ("judge_error: PaidError: no JSON", used)
     assert Row.model_validate_json(misjudged.model_dump_json()) == misjudged
 
 
@@ -302,7 +301,7 @@ def test_what_a_failure_cost_is_kept_where_it_is_told(told: object) -> None:
 def test_what_several_failures_cost_is_added(used: list[Usage | None], together: Usage | None) -> None:
     panel = [failing(f"j{number}", PaidError("no JSON", usage)) for number, usage in enumerate(used)]
     (row,) = rows(questions(1), instant, judges=[Opinion("fine"), *panel])
-    assert row.failure == Failure(kind="judge_error", message="j0: PaidError: no JSON", usage=together)
+    assert (row.error, row.judge_usage) == ("judge_error: j0: PaidError: no JSON", together)
 
 
 def test_what_a_late_failure_cost_is_kept() -> None:
@@ -313,7 +312,7 @@ def test_what_a_late_failure_cost_is_kept() -> None:
             raise PaidError("broken off", spent(3, 4)) from None
 
     (row,) = rows(questions(1), instant, judges=[Opinion(first=pay_and_hang)], judge_timeout=0.05)
-    assert row.failure == Failure(kind="judge_error", message="no response within 0.05 s", usage=spent(3, 4))
+    assert (row.error, row.judge_usage) == ("judge_error: no response within 0.05 s", spent(3, 4))
 
 
 def never_counted(texts: Sequence[str], response: Response) -> Tokens:
@@ -323,7 +322,7 @@ def never_counted(texts: Sequence[str], response: Response) -> Tokens:
 def test_tokens_are_what_the_target_reports() -> None:
     for used in (spent(40, 2), spent(0, 0)):
         (row,) = rows(questions(1), answering(Response(answer="Paris.", usage=used)), count=never_counted)
-        assert row.tokens == Tokens(count=used.total_tokens, known="reported")
+        assert (row.scores["num_tokens"], row.tokens_known) == (used.total_tokens, "reported")
         assert row.scores["num_tokens"] == used.total_tokens
 
 
@@ -338,7 +337,7 @@ def test_tokens_that_are_not_reported_are_counted_in_what_the_target_read_and_wr
 
     found = answering(Response(answer="It is Paris.", sources=sources))
     (row,) = rows(questions(1), found, count=count, rules=Rules(3))
-    assert (row.tokens, row.scores["num_tokens"]) == (Tokens(count=7, known="counted"), 7)
+    assert (row.tokens_known, row.scores["num_tokens"]) == ("counted", 7)
     told = questions(1)[0].model_copy(update={"history": (Turn(role="user", content="Before?"),)})
     for takes in (True, False):
         rows([told], PlainTarget(answering(Response(answer="so")), takes_history=takes), count=count)
@@ -386,13 +385,13 @@ def test_what_a_score_raises_is_its_reason(error: BaseException, why: str) -> No
     assert made.unmeasured["a"] == made.unmeasured["b"]
     assert made.unmeasured["a"].startswith(why)
     assert len(made.unmeasured["a"]) <= REASON_LIMIT
-    assert (made.scores["c"], made.passed, made.failure) == (1.0, True, None)
+    assert (made.scores["c"], made.passed, made.error) == (1.0, True, None)
 
 
 def test_a_score_that_hangs_is_given_up_and_a_judge_that_fails_leaves_scores() -> None:
     assert scored(Own(None), judge_timeout=0.05).unmeasured["own"] == "no response within 0.05 s"
     made = scored(Own({"values": {"own": 1.0}}), judges=[failing("one", RuntimeError("down"))])
-    assert (made.failure is None, made.scores["own"]) == (False, 1.0)
+    assert (made.error is None, made.scores["own"]) == (False, 1.0)
 
 
 def test_scores_see_no_secret() -> None:

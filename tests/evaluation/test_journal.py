@@ -21,6 +21,7 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal, JournalBusyError, Reuse, delete_journal, read_command
 from evaltrack.records import Failure, Question, Response, Row, Source, Verdict
+from evaltrack.records.row import row_of
 from evaltrack.system.files import state_folder
 from tests import warm
 from tests.conftest import REPO
@@ -33,13 +34,14 @@ def question(number: int, text: str = "") -> Question:
 
 
 def row(number: int, *, trial: int = 1, answer: str = LONG, text: str = "", failed: bool = False) -> Row:
-    made = Row(position=number, question=question(number, text), trial=trial, started_at=1.5, seconds=0.1 + number / 3)
+    timing = {"position": number, "trial": trial, "started_at": 1.5, "seconds": 0.1 + number / 3}
     if failed:
-        return made.model_copy(update={"failure": Failure(kind="target_error", message=answer)})
+        return row_of(question(number, text), Failure(kind="target_error", message=answer), 5, **timing)
     response = Response(answer=f"{answer}{number}", sources=(Source(chunk_id="a", text="Là: “ça va”. 😀", score=0.1),))
     verdict = Verdict(judge="j", reasoning="Because.", overall_score=1 / 3)
     scores = {"hit": 1.0, "recall_at_k": 1 / 7 + number}
-    return made.model_copy(update={"response": response, "verdicts": (verdict,), "scores": scores, "passed": True})
+    measured = {"verdicts": (verdict,), "scores": scores, "passed": True}
+    return row_of(question(number, text), response, 5, **timing, **measured)
 
 
 Open = Callable[..., Journal]
@@ -395,13 +397,11 @@ def test_a_command_that_is_none(opened: Open, path: Path, text: str | bytes) -> 
 
 def test_hostile_ids_are_data(opened: Open) -> None:
     names = ["'; drop table rows; --", "../../etc/passwd", "%", "\n", "😀"]
-    rows = [
-        row(number).model_copy(update={"question": question(number).model_copy(update={"id": name})})
-        for number, name in enumerate(names)
-    ]
+    asked = [question(number).model_copy(update={"id": name}) for number, name in enumerate(names)]
+    rows = [row_of(each, Response(answer="so"), 5, trial=1) for each in asked]
     kept(opened, *rows)
     journal = opened()
-    assert [journal.recall(each.question, 1) for each in rows] == rows
+    assert [journal.recall(each, 1) for each in asked] == rows
 
 
 def test_a_disk_that_runs_full_loses_no_row_and_takes_rows_again(opened: Open, small_disk: Path) -> None:

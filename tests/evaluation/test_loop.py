@@ -20,12 +20,11 @@ from evaltrack.records import (
     Response,
     Row,
     Source,
-    Tally,
     Target,
-    Tokens,
     Usage,
     Verdict,
 )
+from evaltrack.records.row import row_of
 from tests.actors import FOUND, Blocking, evaluated, finish, instant, others, questions, turns
 
 
@@ -215,7 +214,7 @@ def test_each_question_is_asked_in_each_trial(number: int, trials: Sequence[int]
     asked = questions(number)
     found = rows(asked, target, trials=trials, concurrency=concurrency)
     assert sorted((row.position, row.trial or 0) for row in found) == list(product(range(number), trials))
-    assert all(row.question is asked[row.position] and row.tally is None for row in found)
+    assert all(row.id == asked[row.position].id and row.trials is None for row in found)
     assert calls == Counter({question.id: len(trials) for question in asked if trials})
 
 
@@ -223,7 +222,7 @@ class Notebook:
     """A memory in which everything can be looked at; it may fail."""
 
     def __init__(self, known: Iterable[Row] = (), *, full_after: int | None = None) -> None:
-        self.known = {(row.question.id, row.trial): row for row in known}
+        self.known = {(row.id, row.trial): row for row in known}
         self.kept: list[Row] = []
         self._full_after = full_after
 
@@ -238,10 +237,9 @@ class Notebook:
 
 def test_a_recalled_row_has_the_place_and_the_labels_of_now() -> None:
     (before,) = rows(questions(1), instant)
-    moved = before.question.model_copy(update={"notes": "new", "category": "c"})
+    moved = questions(1)[0].model_copy(update={"notes": "new", "category": "c"})
     found = rows([*questions(3)[1:], moved], instant, memory=Notebook([before]), concurrency=1)
-    assert found[2] == before.model_copy(update={"position": 2, "question": moved})
-    assert found[2].question is moved
+    assert found[2] == before.model_copy(update={"position": 2, "category": "c"})
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 16])
@@ -288,7 +286,7 @@ def test_what_finishes_while_the_run_is_closed_is_kept() -> None:
         await found.aclose()
 
     finish(work)
-    assert sorted(row.question.id for row in memory.kept) == ["0", "1", "2", *blocking.asked]
+    assert sorted(row.id for row in memory.kept) == ["0", "1", "2", *blocking.asked]
     assert blocking.asked == ["3", "4", "5"]
 
 
@@ -312,6 +310,7 @@ def test_in_a_notebook_work_has_a_thread_of_its_own(error: BaseException) -> Non
 
 
 QUESTION = Question(id="7", question="What?", expected_chunks=("a",), domain="d")
+PAID = Usage(prompt_tokens=3, completion_tokens=4)
 
 
 def trial(number: int, kind: str, position: int = 0) -> Row:
@@ -319,24 +318,24 @@ def trial(number: int, kind: str, position: int = 0) -> Row:
 
     Every value tells the number of the trial.
     """
-    made = Row(
-        position=position, question=QUESTION, trial=number, started_at=1000 - number, seconds=number, duplicates=number
-    )
+    fields: dict[str, Any] = {"position": position, "trial": number, "duplicates": number}
+    fields |= {"started_at": 1000 - number, "seconds": number}
     if kind == "e":
-        failure = Failure(kind="target_error", message=f"failed in trial {number}")
-        return made.model_copy(update={"failure": failure})
+        failure = Failure(kind="target_error", message=f"failed in trial {number}", usage=PAID)
+        return row_of(QUESTION, failure, 5, **fields)
     scores = {"num_tokens": float(100 * number)}
     if kind != "u":
         scores = {"hit": number / 7, **scores, "pass": float(kind == "p")}
-    return made.model_copy(
-        update={
-            "response": Response(answer=f"answer of trial {number}", sources=(Source(chunk_id=f"c{number}"),)),
-            "verdicts": (Verdict(judge="j", reasoning=f"of trial {number}"),),
-            "scores": scores,
-            "unmeasured": {"combined_score": f"not in trial {number}"} | ({"hit": "none"} if kind == "u" else {}),
-            "passed": {"p": True, "f": False, "u": None}[kind],
-            "tokens": Tokens(count=100 * number, known="counted"),
-        }
+    return row_of(
+        QUESTION,
+        Response(answer=f"answer of trial {number}", sources=(Source(chunk_id=f"c{number}"),)),
+        5,
+        verdicts=(Verdict(judge="j", reasoning=f"of trial {number}"),),
+        scores=scores,
+        unmeasured={"combined_score": f"not in trial {number}"} | ({"hit": "none"} if kind == "u" else {}),
+        passed={"p": True, "f": False, "u": None}[kind],
+        tokens_known="counted",
+        **fields,
     )
 
 
@@ -364,17 +363,17 @@ def test_the_majority_of_measured_trials_decides_and_its_first_trial_is_shown(
     assert merge(trials(kinds)[::-1], number) == merge(Random(7).sample(trials(kinds), len(kinds)), number) == merged
     measured = counted["p"] + counted["f"]
     assert (merged.passed, merged.trial) == (passed, None)
-    assert merged.tally == Tally(trials=number, measured=measured, passed=counted["p"])
-    for name in ("response", "verdicts", "duplicates", "question", "position", "failure"):
+    assert (merged.trials, merged.passes) == (measured, counted["p"])
+    shown_parts = ("answer", "sources", "verdicts", "duplicates", "question", "position", "error", "prompt_tokens")
+    for name in shown_parts:
         assert getattr(merged, name) == getattr(example, name), name
 
     answered = [place for place, kind in enumerate(kinds, 1) if kind != "e"]
     assert (merged.seconds, merged.started_at) == ((len(kinds) + 1) / 2, 1000 - len(kinds))
-    tokens = Tokens(count=round(100 * mean(answered)), known="counted") if answered else None
-    assert merged.tokens == tokens
+    assert merged.tokens_known == ("counted" if answered else None)
 
     scores = dict[str, float]()
-    if example.response is not None:  # a failure has no scores
+    if not example.target_failed:  # a failure has no scores
         hits = [place / 7 for place, kind in enumerate(kinds, 1) if kind in "pf"]
         scores = {"num_tokens": mean([100.0 * place for place in answered])} | ({"hit": mean(hits)} if hits else {})
     if passed is not None:
@@ -394,37 +393,30 @@ def test_means_are_rounded_once(values: list[float]) -> None:
     assert merge(rows).scores["hit"] == mean(values)
 
 
-@pytest.mark.parametrize(("counts", "mean"), [([1, 2], 2), ([1, 1, 2], 1), ([2, 3], 2), ([0, 0], 0), ([7, None], 7)])
-def test_tokens_are_whole(counts: list[int | None], mean: int) -> None:
-    tokens = [None if count is None else Tokens(count=count, known="counted") for count in counts]
-    rows = [trial(number, "p").model_copy(update={"tokens": each}) for number, each in enumerate(tokens, 1)]
-    assert merge(rows).tokens == Tokens(count=mean, known="counted")
-
-
 def test_what_the_failure_of_a_question_cost_is_kept() -> None:
-    paid = Failure(kind="target_error", message="cut off", usage=Usage(prompt_tokens=3, completion_tokens=4))
-    failed = trial(1, "e").model_copy(update={"failure": paid})
-    assert merge([failed, trial(2, "f")]).failure == merge([failed, trial(2, "e")]).failure == paid
+    failed = trial(1, "e")
+    assert failed.usage == PAID
+    assert merge([failed, trial(2, "f")]).usage == merge([failed, trial(2, "e")]).usage == PAID
 
 
 def judge_failed(number: int, hit: float) -> Row:
-    scores, failure = {"hit": hit, "num_tokens": 100.0 * number}, Failure(kind="judge_error", message=f"in {number}")
-    update = {"passed": None, "failure": failure, "scores": scores, "unmeasured": {"overall_score": "the judge failed"}}
+    scores, error = {"hit": hit, "num_tokens": 100.0 * number}, f"judge_error: in {number}"
+    update = {"passed": None, "error": error, "scores": scores, "unmeasured": {"overall_score": "the judge failed"}}
     return trial(number, "p").model_copy(update=update)
 
 
 def test_what_trials_measured_before_their_judge_failed_is_in_the_means() -> None:
     merged = merge([judge_failed(1, 1.0), judge_failed(2, 0.5)])
-    assert (merged.passed, merged.failure) == (None, judge_failed(1, 1.0).failure)
-    assert merged.response == trial(1, "p").response
+    assert (merged.passed, merged.error) == (None, "judge_error: in 1")
+    assert merged.answer == trial(1, "p").answer
     assert merged.scores == {"hit": 0.75, "num_tokens": 150.0}
     assert merged.unmeasured == {"overall_score": "the judge failed"} | dict.fromkeys(
         OF_TRIALS, "0 of 2 trials were measured"
     )
     judged = trial(2, "f").model_copy(update={"scores": {"hit": 0.5, "overall_score": 0.25, "pass": 0.0}})
     merged = merge([judge_failed(1, 1.0), judged, judged.model_copy(update={"trial": 3})])
-    assert (merged.passed, merged.failure, merged.response) == (False, None, judged.response)
-    assert (merged.scores["overall_score"], merged.tally) == (0.25, Tally(trials=3, measured=2, passed=0))
+    assert (merged.passed, merged.error, merged.answer) == (False, None, judged.answer)
+    assert (merged.scores["overall_score"], merged.trials, merged.passes) == (0.25, 2, 0)
     assert merged.scores["hit"] == mean([1.0, 0.5, 0.5])
 
 
@@ -444,8 +436,8 @@ def test_trials_of_interrupted_questions_are_merged_at_the_end() -> None:
         gathering.add(trial(number, kind, position))
     gathering.close()
     gathering.close()
-    assert [(row.position, row.tally) for row in taken] == [
-        (2, Tally(trials=3, measured=3, passed=3)),
-        (1, Tally(trials=3, measured=1, passed=0)),
-        (5, Tally(trials=3, measured=1, passed=1)),
+    assert [(row.position, row.trials, row.passes, row.passed) for row in taken] == [
+        (2, 3, 3, True),
+        (1, 1, 0, None),
+        (5, 1, 1, None),
     ]

@@ -19,7 +19,7 @@ from evaltrack.evaluation.settings_sources import read_settings, settings_of
 from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import Prices
-from evaltrack.records import Usage, Weights
+from evaltrack.records import Response, Usage, Weights
 from tests.conftest import REPO, few_questions
 from tests.files import data
 from tests.tracking.test_tags import git
@@ -213,8 +213,8 @@ def test_functions_read_the_same_settings_as_commands(store_uri: str) -> None:
     made(text)
     assert run_eval(tracking_uri=store_uri).signature.k == 2
     asked = ask_target("How long may I stay in the Schengen area?")
-    assert asked.response is not None
-    assert asked.response.sources
+    assert isinstance(asked, Response)
+    assert asked.sources
     verdicts = {"id": "x", "accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 1, "reasoning": "So."}
     Path("verdicts.jsonl").write_text(json.dumps(verdicts))
     made(text.replace('"none"', '"recorded:verdicts.jsonl"'))

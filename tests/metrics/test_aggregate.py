@@ -11,7 +11,7 @@ from evaltrack.evaluation.loop import merge
 from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Ledger, Summary
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Tokens, Usage, Verdict
-from evaltrack.records.row import FailureKind
+from evaltrack.records.row import FailureKind, row_of
 from tests.files import data
 from tests.metrics.test_measure import HIT, MISS, chunks, question
 
@@ -41,22 +41,20 @@ def row(
     """The row of a response and what judges said of it, or without one that of a failure, as the run loop makes it."""
     if response is None:
         failure = Failure(kind="target_error", message="OSError: gone")
-        return Row(position=0, question=asked, failure=failure, started_at=0, seconds=seconds)
+        return row_of(asked, failure, k, seconds=seconds)
     used = None if count is None else Tokens(count=count, known="counted")
     counted = () if judge_failed else verdicts
     measured = measure(asked, response, Rules(k), counted, used, judge_failed=judge_failed)
-    return Row(
-        position=0,
-        question=asked,
-        response=response,
+    return row_of(
+        asked,
+        response,
+        k,
         verdicts=tuple(verdicts),
-        failure=Failure(kind="judge_error", message="no JSON") if judge_failed else None,
+        error="judge_error: no JSON" if judge_failed else None,
         scores=measured.scores,
         unmeasured=measured.unmeasured,
         duplicates=measured.duplicates,
         passed=measured.passed,
-        tokens=used,
-        started_at=0,
         seconds=seconds,
     )
 
@@ -193,8 +191,12 @@ def test_judged_questions_have_means_of_their_own() -> None:
 def test_what_a_failure_cost_is_in_the_ledger_of_whom_it_was_asked(kind: FailureKind) -> None:
     cost = Usage(prompt_tokens=30, completion_tokens=4, reasoning_tokens=2)
     judged = kind == "judge_error"
-    failed = row(question(), HIT if judged else None, panel(0.5), count=500 if judged else None, judge_failed=judged)
-    spent = ledger(failed.model_copy(update={"failure": Failure(kind=kind, message="cut off", usage=cost)}))
+    if judged:
+        made = row(question(), HIT, panel(0.5), count=500, judge_failed=True)
+        failed = made.model_copy(update={"judge_usage": cost})
+    else:
+        failed = row_of(question(), Failure(kind=kind, message="cut off", usage=cost), 2)
+    spent = ledger(failed)
     of_panel = Usage(prompt_tokens=9, completion_tokens=1)
     assert spent.usage["judge"] == (of_panel + cost if judged else NOTHING)
     assert spent.usage["target"] == (NOTHING if judged else cost)
@@ -210,7 +212,7 @@ def test_what_was_asked_and_what_was_told() -> None:
         row(question(), Response(answer="Paris.", usage=used), [verdict(spent=7), verdict(judge="untold")]),
         row(question(), HIT, [verdict(spent=7, cached=True)]),
         row(question()),
-        row(question()).model_copy(update={"failure": paid}),
+        row_of(question(), paid, 2),
     )
     assert spent.calls == {"target": 3, "judge": 2}
     assert spent.reports == {"target": 2, "judge": 1}
@@ -289,8 +291,8 @@ def test_unread_fields_are_counted_and_few_of_them_are_named() -> None:
 
 
 def shown(position: int, passed: bool | None = None, kind: FailureKind | None = None) -> Row:
-    failure = Failure(kind=kind, message="no") if kind else None
-    return Row(position=position, question=question(), failure=failure, passed=passed, started_at=0, seconds=0)
+    outcome = Failure(kind=kind, message="no") if kind else Response()
+    return row_of(question(), outcome, 5, position=position, passed=passed)
 
 
 @repeatable

@@ -87,7 +87,7 @@ def rows(golden: Path, recorded: Path, k: int) -> dict[str, Row]:
         ]
 
     found = asyncio.run(ask())
-    by_id = {row.question.id: row for row in found}
+    by_id = {row.id: row for row in found}
     assert len(by_id) == len(found)
     return by_id
 

@@ -26,7 +26,8 @@ from evaltrack.metrics.retrieval import (
     relevant_keys,
     source_keys,
 )
-from evaltrack.records import Question, Response, Row, Source
+from evaltrack.records import Question, Response, Source
+from evaltrack.records.row import row_of
 from tests.files import data
 from tests.metrics.test_measure import chunks
 
@@ -284,7 +285,7 @@ def test_without_texts_the_ids_beside_the_passages_decide(
 ) -> None:
     asked, response = quoted(STAY, **fields), Response(sources=(Source(chunk_id="a", title="A"), *chunks("b")))
     measured = measure(asked, response, Rules(k=2))
-    row = Row(position=0, question=asked, response=response, started_at=0, seconds=0, finds=measured.finds)
+    row = row_of(asked, response, 2, measured.finds)
     assert measured.scores.get("recall_at_k") == recall
     assert row.expected == (expected or asked.expected)
     assert (measured.unmeasured.get("recall_at_k") == NO_TEXTS) is (recall is None)

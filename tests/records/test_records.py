@@ -19,7 +19,6 @@ from evaltrack.records import (
     Response,
     Row,
     Source,
-    Tally,
     ToolCall,
     Usage,
     together,
@@ -47,8 +46,7 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
     Dimensions: dict.fromkeys(GRADES, 0),
     Observed: SEEN,
     Reasoned: {"tier": 3, "earned_band": 4, "penalty": 0, "mode": "explore"},
-    Tally: {"trials": 3, "measured": 2, "passed": 1},
-    Row: {"position": 0, "question": {"id": "1", "question": "Why?", "domain": "d"}, "started_at": 0, "seconds": 0},
+    Row: {"id": "1"},
 }
 
 
@@ -84,8 +82,7 @@ OUT_OF_RANGE: dict[type[Record], str] = {
     Observed: 'hypotheses -1 | shifts 0.5 | confidence -1 | confidence 100.5 | crux_treatment "found" | mode "dream"'
     ' | uncertainty_treatment "some" | hard_fails ["HF5"]',
     Reasoned: 'tier -1 | tier 4 | claimed_band 0 | earned_band 5 | coupling_gap -1 | mode "dream"',
-    Tally: "trials 0 | measured -1 | passed -1",
-    Row: "trial 0 | position -1 | duplicates -1 | seconds -0.1",
+    Row: "trial -1 | position -1 | duplicates -1 | seconds -0.1",
     Failure: 'kind "boredom"',
     Question: r'difficulty "Easy" | expected_answer "a\ud800" | category "a\ud800"',  # half of a surrogate pair
     Response: "answer 5 | sources [{}]",

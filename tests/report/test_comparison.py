@@ -33,6 +33,7 @@ from evaltrack.report.html.comparison_page import comparison_html, comparison_sc
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
 from evaltrack.report.words import metric_change, metric_number
+from tests.compared import edited
 from tests.comparisons import (
     DEMOTED,
     DROP,
@@ -233,7 +234,7 @@ def test_json_holds_no_number_that_is_none_and_no_text_that_is_none() -> None:
 
 
 def test_json_tells_no_sources_from_none_found() -> None:
-    made = comparison(flips=(replace(FLIP, before=replace(flat("a"), sources=None), after=flat("a")),))
+    made = comparison(flips=(replace(FLIP, before=edited(flat("a"), sources=None), after=flat("a")),))
     (flip,) = comparison_json(made)["flips"]
     assert (flip["before"]["sources"], flip["after"]["sources"]) == (None, [])
 

@@ -23,7 +23,7 @@ from evaltrack.compare.changes import SAMPLED
 from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.metrics.criteria import Checked
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import Row
 from evaltrack.report.comparison_words import metric_lines
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
@@ -46,7 +46,7 @@ from evaltrack.report.html.questions import longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.templates import say
 from evaltrack.tracking.rows import stored_rows
-from tests.compared import found, patched, question, row, side
+from tests.compared import edited, found, patched, question, row, side
 from tests.comparisons import (
     CRITERION,
     EVIL,
@@ -375,10 +375,10 @@ def test_how_many_questions_the_page_lists_is_said(fields: dict[str, Any], sente
 # The page of a run
 
 
-def reader(rows: list[StoredRow], asked: list[Any] | None = None) -> run_page.Read:
+def reader(rows: list[Row], asked: list[Any] | None = None) -> run_page.Read:
     """Rows as a run's table gives them; `asked` hears what for."""
 
-    def read(columns: list[str] | None, ids: Collection[str] | None) -> Iterable[StoredRow]:
+    def read(columns: list[str] | None, ids: Collection[str] | None) -> Iterable[Row]:
         if asked is not None:
             asked.append((columns, None if ids is None else len(ids)))
         wanted = None if ids is None else set(ids)
@@ -431,21 +431,21 @@ def test_of_very_many_that_did_not_pass_the_page_lists_the_first_and_says_so() -
 # Size
 
 
-def many(count: int, flips: int, answer: str, texts: str | None) -> tuple[list[StoredRow], list[StoredRow]]:
+def many(count: int, flips: int, answer: str, texts: str | None) -> tuple[list[Row], list[Row]]:
     """The rows of two runs of five sources each, of which the first `flips` went from pass to fail.
 
     Those that no page can list, behind the first 10,000, are what is read of every question alone.
     """
     given_ = found("0!", "x1", "x2", "x3", "x4", answer=answer)
     whole = row(question("0"), given_)
-    sources = tuple(replace(each, text=texts) for each in whole.sources or ())
-    good = replace(whole, sources=sources)
+    sources = tuple(edited(each, text=texts) for each in whole.sources or ())
+    good = edited(whole, sources=sources)
     missed = dict.fromkeys(("hit", "recall_at_k", "reciprocal_rank"), 0.0)
     bad = patched(good, passed=False, answer=f"No. {answer}", **missed)
-    bad = replace(bad, sources=(*sources[1:], replace(sources[1], chunk_id="x5")))
-    light = replace(good, answer=None, expected_answer=None, sources=None)
-    before = [replace(good if place < 10_000 else light, id=f"q{place}", position=place) for place in range(count)]
-    worse = [replace(bad, id=each.id, position=each.position) for each in before[:flips]]
+    bad = edited(bad, sources=(*sources[1:], edited(sources[1], chunk_id="x5")))
+    light = edited(good, answer=None, expected_answer=None, sources=None)
+    before = [edited(good if place < 10_000 else light, id=f"q{place}", position=place) for place in range(count)]
+    worse = [edited(bad, id=each.id, position=each.position) for each in before[:flips]]
     return before, [*worse, *before[flips:]]
 
 
@@ -471,8 +471,8 @@ def test_a_comparison_of_a_hundred_thousand_lists_every_regression_and_a_sample(
 @pytest.mark.parametrize(("questions", "k"), [(10_000, 5), (1_000, 100)])
 def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None:
     one = flat("It is so. " * 60, *(f"page{place}#part" for place in range(k)))
-    one = replace(one, sources=tuple(replace(each, text="text " * 100) for each in one.sources or ()))
-    rows = [replace(one, id=str(place)) for place in range(questions)]
+    one = edited(one, sources=tuple(edited(each, text="text " * 100) for each in one.sources or ()))
+    rows = [edited(one, id=str(place)) for place in range(questions)]
     signature = result().signature.model_copy(update={"k": k})
     totals = dict(result().totals) | {"num_questions": questions}
     page = run_html(result(signature=signature, totals=totals), reader(rows), Around("n"))

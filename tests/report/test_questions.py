@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import Row
 from evaltrack.records.verdict import Observed, Verdict
 from evaltrack.report.html.page import script_safe
 from evaltrack.report.html.question_parts import (
@@ -46,7 +46,7 @@ def observed(quotes: dict[str, tuple[str, ...]]) -> Observed:
 def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
     many = tuple(f"{place} {'x' * 400}" for place in range(30))
     seen = observed({"crux": ("this", "this", " "), "shifts": many})
-    (made,) = verdicts(StoredRow(id="1", verdicts=(Verdict(judge="a", reasoning="so", observed=seen),)))
+    (made,) = verdicts(Row(id="1", verdicts=(Verdict(judge="a", reasoning="so", observed=seen),)))
     assert made["grades"] == GRADES
     assert made["quotes"][0] == "this"
     assert len(made["quotes"]) == QUOTES
@@ -56,8 +56,8 @@ def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
 
 def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
     panel = tuple(Verdict(judge=str(place), reasoning="so") for place in range(JUDGES + 3))
-    said = {"polite": "Very.\x00", "empty": ""}
-    made = verdicts(StoredRow(id="1", verdicts=panel, score_reasoning=said))
+    said = {name: Verdict(judge="j", reasoning=text) for name, text in {"polite": "Very.\x1b", "empty": ""}.items()}
+    made = verdicts(Row(id="1", verdicts=panel, score_verdicts=said))
     assert len(made) == JUDGES + 1
     assert made[-1] == {"judge": "polite", "said": "Very.�"}
 
@@ -65,14 +65,14 @@ def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
 # The scores of a question as one table
 
 
-def scored(own: tuple[str, ...] = (), **scores: float) -> StoredRow:
+def scored(**scores: float) -> Row:
     """A row with these scores."""
-    return StoredRow(id="1", scores=scores, own=own)
+    return Row(id="1", scores=scores)
 
 
 def test_a_change_says_whether_it_is_better() -> None:
-    before = scored(("seconds", "style"), recall_at_k=1.0, num_tokens=1000.0, ndcg_at_k=0.5, seconds=1.0, style=0.2)
-    after = scored(("seconds", "style"), recall_at_k=0.5, num_tokens=1251.0, ndcg_at_k=0.5, seconds=0.5, style=0.4)
+    before = scored(recall_at_k=1.0, num_tokens=1000.0, ndcg_at_k=0.5, seconds=1.0, style=0.2)
+    after = scored(recall_at_k=0.5, num_tokens=1251.0, ndcg_at_k=0.5, seconds=0.5, style=0.4)
     assert score_changes(before, after, ScoreScope(5, lower_is_better=frozenset({"seconds"}))) == [
         ["Recall@5", "1.000", "0.500", "−0.500", "bad"],
         ["nDCG@5", "0.500", "0.500", "", ""],
@@ -83,6 +83,6 @@ def test_a_change_says_whether_it_is_better() -> None:
 
 
 def test_what_is_yes_or_no_and_parts_of_a_verdict_are_left_out() -> None:
-    row = scored(("mine",), hit=1.0, accuracy=0.9, overall_score=0.8, recall_at_k=1.0, mine=0.1)
+    row = scored(hit=1.0, accuracy=0.9, overall_score=0.8, recall_at_k=1.0, mine=0.1)
     assert [line[0] for line in score_lines(row, ScoreScope(3))] == ["Recall@3", "Judge score", "mine"]
     assert score_lines(row, ScoreScope(3, left_out=("judge_score", "mine"))) == [["Recall@3", "1.000"]]

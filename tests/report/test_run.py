@@ -19,7 +19,7 @@ from evaltrack.evaluation.result import METRICS, RunResult
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Usage, Verdict
-from evaltrack.records.stored_row import StoredRow, stored_row
+from evaltrack.records.row import question_of, response_of, row_of
 from evaltrack.report import run_text
 from evaltrack.report.comparison_files import SHOWN
 from evaltrack.report.html.run_page import run_screen
@@ -38,9 +38,9 @@ from evaltrack.report.run_text import (
 )
 from evaltrack.report.templates import say
 from evaltrack.report.words import METRIC_TITLES, metric_title, number
-from evaltrack.tracking.rows import TableWriter, read_table, stored_rows
+from evaltrack.tracking.rows import TableWriter, columns_of, read_table, stored_rows
 from evaltrack.tracking.writer import TABLE_ROWS
-from tests.compared import flatten, measured
+from tests.compared import measured
 from tests.conftest import REPO
 from tests.files import check_rendering, data
 from tests.rows_file import rich_rows, written
@@ -48,10 +48,11 @@ from tests.rows_file import rich_rows, written
 CASES = data("report.json")
 
 
-def row(position: int, text: str = "what?", **fields: object) -> Row:
+def row(position: int, text: str = "what?", **fields: Any) -> Row:
     question = Question.model_validate({"id": position, "question": text, "domain": "d", "expected_chunks": ["a#b"]})
-    made = {"position": position, "question": question, "started_at": 0, "seconds": 0}
-    return Row.model_validate(made | fields)
+    failure = fields.pop("failure", None)
+    outcome = failure if failure and failure.kind != "judge_error" else fields.pop("response", Response())
+    return row_of(question, outcome, 5, position=position, **{"error": str(failure) if failure else None, **fields})
 
 
 def result(**fields: object) -> RunResult:
@@ -118,7 +119,7 @@ def rich() -> RunResult:
         cost_usd={"judge": 0.01},
         missed=(row(1, "Where?", passed=False, response=Response(sources=())),),
         errors=failed,
-        read_table=lambda: [flatten(each, 5) for each in (row(1, "Où?", unmeasured={"hit": "é"}), failed[0])],
+        read_table=lambda: [columns_of(each) for each in (row(1, "Où?", unmeasured={"hit": "é"}), failed[0])],
     )
 
 
@@ -209,7 +210,7 @@ def test_numbers_are_short(value: float, words: str) -> None:
 
 
 def test_many_rows_are_printed_in_pieces_that_make_one_object() -> None:
-    rows = [flatten(row(number), 5) for number in range(2 * AT_ONCE + 1)]
+    rows = [columns_of(row(number)) for number in range(2 * AT_ONCE + 1)]
     text = "".join(run_json(result(read_table=lambda: rows)))
     assert [each["id"] for each in json.loads(text)["rows"]] == [each["id"] for each in rows]
     assert len(text.splitlines()) == 1 + len(rows)
@@ -223,7 +224,7 @@ SAMPLE = (REPO / "tests/data/evaluation.json").read_text()
 
 
 def evaluation(made: RunResult, rows: Sequence[Row] = ()) -> dict[str, Any]:
-    pieces = list(evaluation_json(made, "evals/ground_truth.json", [flatten(each, 5) for each in rows]))
+    pieces = list(evaluation_json(made, "evals/ground_truth.json", [columns_of(each) for each in rows]))
     assert len(pieces) == 2 + len(rows)
     found: dict[str, Any] = json.loads("".join(pieces))
     return found
@@ -306,7 +307,7 @@ def test_the_judge_model_of_evaluation_json(judge: str, model: str | None) -> No
 
 def test_evaluation_json_keeps_every_letter() -> None:
     made = row(0, 'Où "ça"?\n😀', scores={"num_tokens": 2500.0})
-    text = "".join(evaluation_json(result(), "Prüfung.json", [flatten(made, 5)]))
+    text = "".join(evaluation_json(result(), "Prüfung.json", [columns_of(made)]))
     assert '"num_tokens":2500,' in text
     assert "Prüfung.json" in text
     assert json.loads(text)["results"][0]["question"] == 'Où "ça"?\n😀'
@@ -334,11 +335,11 @@ def judged(
         for place, each in enumerate(said)
     )
     answer = Response(answer="Paris.", sources=(Source(chunk_id="a"),))
-    return measured(asked, answer, verdicts, **fields)
+    return measured(fields.pop("asked", asked), fields.pop("answer", answer), verdicts, **fields)
 
 
-def stored(folder: Path, *rows: Row) -> list[StoredRow]:
-    writer = TableWriter(folder / "rows.parquet", 5)
+def stored(folder: Path, *rows: Row) -> list[Row]:
+    writer = TableWriter(folder / "rows.parquet")
     for position, each in enumerate(rows):
         writer.add(each.model_copy(update={"position": position}))
     writer.close()
@@ -346,7 +347,7 @@ def stored(folder: Path, *rows: Row) -> list[StoredRow]:
 
 
 def page(*rows: Row) -> str:
-    return "".join(reasoning_page([stored_row(each, 5) for each in rows]))
+    return "".join(reasoning_page(rows))
 
 
 def said() -> str:
@@ -354,14 +355,14 @@ def said() -> str:
     error = Failure(kind="judge_error", message="no JSON; it wrote: 'I think'")
     asked = Question(id="good", question="Where?", domain="d", expected_chunks=("a",), expected_answer="In Paris.")
     return page(
-        judged("good", 0.9, question=asked),
-        judged("fair", 0.8, response=Response(sources=())),
+        judged("good", 0.9, asked=asked),
+        judged("fair", 0.8, answer=Response(sources=())),
         judged("poor", 0.7, 0.6),
         judged("declined", negative=True, declined=True),
         judged("bad", 0.1, declined=False),
         judged("answered", negative=True, declined=False),
-        judged("broken", 0.9, failure=error, passed=None, scores={}),
-        row(7, "unreadable", question=judged("silent", 0.9).question, failure=error),
+        judged("broken", 0.9, error=str(error), passed=None, scores={}),
+        row(7, "unreadable", failure=error).model_copy(update={"id": "silent", "question": "Question silent?"}),
         row(8, "not judged", response=Response(answer="x")),
         row(9, "no answer", failure=Failure(kind="target_error", message="gone")),
     )
@@ -387,9 +388,9 @@ def test_verdicts_can_be_read_back(tmp_path: Path) -> None:
     assert len((tmp_path / "verdicts.jsonl").read_text().splitlines()) == 4
     for each in rows[:4]:
         given = each.verdicts[0].model_copy(update={"usage": None, "cached": False})
-        assert asyncio.run(again(each.question, each.response or Response())) == given
+        assert asyncio.run(again(question_of(each), response_of(each))) == given
         with pytest.raises(NotJudgedError, match="is for a different answer; judge this answer again"):
-            asyncio.run(again(each.question, Response(answer="Other.")))
+            asyncio.run(again(question_of(each), Response(answer="Other.")))
 
 
 def test_each_judge_of_a_panel_can_be_read_back(tmp_path: Path) -> None:
@@ -400,7 +401,7 @@ def test_each_judge_of_a_panel_can_be_read_back(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     path.write_text("".join(line for line in lines if json.loads(line)["judge"] == "j1"))
     second = judged("2", 1.0)
-    assert asyncio.run(RecordedJudge(path)(second.question, second.response or Response())).overall_score == 0.75
+    assert asyncio.run(RecordedJudge(path)(question_of(second), response_of(second))).overall_score == 0.75
 
 
 def test_a_long_page_is_cut() -> None:
@@ -455,7 +456,7 @@ def test_why_nothing_was_measured(errors: int, by_judge: int, why: str) -> None:
 
 @pytest.mark.parametrize(("gap", "points", "bands"), [(1, 10, "1 band"), (2, 25, "2 bands")])
 def test_a_penalty_says_what_it_is_for(gap: int, points: int, bands: str) -> None:
-    row = StoredRow(id="a", scores={"reasoning_score": 49.0}, tier=1, coupling_gap=gap, penalty=points)
+    row = Row(id="a", scores={"reasoning_score": 49.0}, tier=1, coupling_gap=gap, penalty=points)
     words = f"−{points} points: it claims {bands} more confidence than it earned"
     assert say.failed(row, 5) == f"scored 49, Soft Fail: reject, revise; {words}"
 

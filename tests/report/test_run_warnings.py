@@ -9,8 +9,9 @@ from typing import Any
 from evaltrack import run_eval
 from evaltrack.metrics.measure import Rules
 from evaltrack.records import Failure, Question, Response, Row, Source
+from evaltrack.records.row import row_of
 from evaltrack.report.run_warnings import ENOUGH, RunWarnings
-from tests.compared import measured
+from tests.compared import measured, question
 from tests.files import check_rendering, put
 
 
@@ -38,7 +39,7 @@ LONG_QUOTE = "Cash of 10,000 euros or more per person must be declared to custom
 FOUND = row(ids("a#1"), ID)
 MISSED = row(ids("v2/a#1"), ID, {"chunk_id": "b#1"})
 WORDS = {"chunk_id": "a#1", "text": "A visa\nis " + "long " * 30}
-DOWN = MISSED.model_copy(update={"response": None, "failure": Failure(kind="target_error", message="no route")})
+DOWN = row_of(question("7", expected_chunks=["v2/a#1"]), Failure(kind="target_error", message="no route"), 2)
 ROWS: dict[str, list[Row]] = {
     "quotations without texts, and no sources": [
         *[row(quotes(QUOTE), ID)] * 14,

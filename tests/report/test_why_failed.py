@@ -6,9 +6,7 @@ from typing import Any
 
 from evaltrack.evaluation.loop import merge
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
-from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.templates import say
-from evaltrack.report.words import missed_words
 from tests.compared import measured
 from tests.files import check_rendering
 
@@ -58,6 +56,6 @@ STORED = {
 def test_why_a_question_did_not_pass_is_rendered_to_the_letter() -> None:
     """Of several trials the first that failed is told, and a tier instead of a mean."""
     assert {row.passed for row in ROWS.values()} == {False}
-    words = {name: missed_words(row, K) for name, row in ROWS.items()}
-    words |= {name: say.failed(StoredRow(**{"id": "a", "passed": False, **each}), K) for name, each in STORED.items()}
+    words = {name: say.failed(row, K) for name, row in ROWS.items()}
+    words |= {name: say.failed(Row(**{"id": "a", "passed": False, **each}), K) for name, each in STORED.items()}
     check_rendering("why-failed.txt", "".join(f"{name}: {text}\n" for name, text in words.items()))

@@ -12,12 +12,12 @@ from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.reruns import Rerun, Reruns
 from evaltrack.evaluation.result import RunResult
+from evaltrack.records.row import Row
 from evaltrack.records.run import Logged
-from evaltrack.records.stored_row import StoredRow
 from evaltrack.records.verdict import Observed, Verdict
 from evaltrack.report.html.run_page import Around
 from evaltrack.tracking.rows import columns_of
-from tests.compared import patched, question, rows_of
+from tests.compared import edited, patched, question, rows_of
 from tests.comparisons import (
     BASELINE,
     BRIEF,
@@ -55,18 +55,21 @@ def fields(value: Any, indent: str = "") -> Iterator[str]:
             yield f"{indent}{name}: {json.dumps(each, ensure_ascii=False)}"
 
 
-def changed_source(row: StoredRow | None, text: str, digest: str) -> StoredRow:
+def changed_source(row: Row | None, text: str, digest: str) -> Row:
     first, *others = columns_of(row or flat(None))["sources"]
     return patched(
         row or flat(None), sources=[first | {"title": "The page", "text": text, "text_digest": digest}, *others]
     )
 
 
-def judged(row: StoredRow | None, score: float, **columns: Any) -> StoredRow:
+def judged(row: Row | None, score: float, **columns: Any) -> Row:
     grades = {"accuracy": score, "completeness": 0.5, "relevance": 1.0}
     verdict = {"judge": "strict", "reasoning": f"It is {score}.\x00", "overall_score": score, **grades}
     measured = {"overall_score": score, "recall_at_k": score, "num_tokens": 1000 * score, "style": score}
     return patched(row or flat(None), verdicts=[verdict], passed=score > 0.7, **measured, **columns)
+
+
+STYLE = {"style": "Very plain.", "empty": ""}
 
 
 def every_change() -> Comparison:
@@ -79,7 +82,14 @@ def every_change() -> Comparison:
             FLIP,
             rerun=Rerun("confirmed", 0, 2),
             before=judged(FLIP.before, 0.95, history=turns),
-            after=judged(FLIP.after, 0.5, score_reasoning={"style": "Very plain.", "empty": ""}),
+            after=judged(
+                FLIP.after,
+                0.5,
+                score_verdicts={
+                    "style": {"judge": "s", "reasoning": "Very plain."},
+                    "empty": {"judge": "s", "reasoning": ""},
+                },
+            ),
         ),
         replace(
             FLIP,
@@ -146,7 +156,7 @@ def by_title() -> Change:
     return replace(FLIP, id="14", cause=cause, also=(), before=before, after=patched(before, sources=titled))
 
 
-def outcomes() -> list[StoredRow]:
+def outcomes() -> list[Row]:
     """One question of each outcome, the good one first."""
     made = rows_of([question(key, expected_answer="So.") for key in "abcd"], {})
     timed_out = {"passed": None, "error": "target_timeout: no response within 60 s", "sources": None, "answer": None}
@@ -154,7 +164,7 @@ def outcomes() -> list[StoredRow]:
     return [patched(each, **columns) for each, columns in zip(made, others, strict=True)]
 
 
-def every_outcome() -> tuple[RunResult, list[StoredRow], Around]:
+def every_outcome() -> tuple[RunResult, list[Row], Around]:
     """A run with a question of each outcome, one of which a rubric's judge read."""
     dimensions = ("h_count", "oscillation", "crux", "epistemic_honesty", "process_integrity")
     observed = Observed.model_validate(
@@ -168,7 +178,7 @@ def every_outcome() -> tuple[RunResult, list[StoredRow], Around]:
         Verdict(judge="b", reasoning="", declined=False),
         Verdict(judge="c", reasoning="so", overall_score=0.0, accuracy=0.4),
     )
-    rows = [good, replace(unmeasured, verdicts=verdicts), *others]
+    rows = [good, edited(unmeasured, verdicts=verdicts), *others]
     metrics = {"pass_rate": 0.5, "recall_at_k": 0.25, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "hit_rate": 1.0}
     made = result(
         metrics=metrics,

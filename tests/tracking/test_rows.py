@@ -6,7 +6,6 @@ import hashlib
 import json
 import tracemalloc
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.records import Question, Response, Row, Source, ToolCall
-from evaltrack.records.stored_row import SOURCE_TEXT_LIMIT, TEXT_LIMIT
+from evaltrack.records import Failure, Question, Response, Row, Source, ToolCall
+from evaltrack.records.row import SOURCE_TEXT_LIMIT, TEXT_LIMIT, row_of
 from evaltrack.tracking.rows import (
     BATCH,
     COMPARED,
@@ -33,22 +32,18 @@ from evaltrack.tracking.rows import (
     stored_rows,
 )
 from evaltrack.tracking.writer import table_json, table_of
-from tests.compared import flatten
 from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
 
 
 def row(position: int = 0, **fields: Any) -> Row:
-    made: dict[str, Any] = {
-        "question": Question(id=str(position), question="Why?", domain="d"),
-        "started_at": 0.0,
-        "seconds": 0.0,
-    }
-    return Row(position=position, **made | fields)
+    question = fields.pop("question", Question(id=str(position), question="Why?", domain="d"))
+    outcome = fields.pop("failure", None) or fields.pop("response", None) or Response()
+    return row_of(question, outcome, fields.pop("k", 5), position=position, **fields)
 
 
-def write(path: Path, rows: Iterable[Row], k: int = 5) -> list[dict[str, Any]]:
-    writer = TableWriter(path, k)
+def write(path: Path, rows: Iterable[Row]) -> list[dict[str, Any]]:
+    writer = TableWriter(path)
     for each in rows:
         writer.add(each)
     writer.close()
@@ -61,10 +56,17 @@ def sha(text: str) -> str:
 
 DATA = json.loads((REPO / "tests/data/rows.json").read_text(encoding="utf-8"))
 VALUES = {score.name: place / 64 for place, score in enumerate(SCORES)}
-FULL, FAILED = (
-    Row.model_validate_json(json.dumps(DATA[name]["row"] | {"scores": scores}))
-    for name, scores in (("full", VALUES), ("failed", {}))
-)
+
+
+def told(name: str, scores: dict[str, float]) -> Row:
+    """The row of this question in the data, made as a run makes it."""
+    data = DATA[name]
+    outcome = Response(**data["response"]) if "response" in data else Failure(**data["failure"])
+    made = row_of(Question(**data["question"]), outcome, 5)
+    return Row.model_validate_json(json.dumps(made.model_dump(mode="json") | data["fields"] | {"scores": scores}))
+
+
+FULL, FAILED = told("full", VALUES), told("failed", {})
 
 
 def with_scores(columns: dict[str, Any], scores: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +88,7 @@ COLUMNS = list(TYPES)
 def test_columns(tmp_path: Path, made: Row, name: str, scores: dict[str, Any]) -> None:
     """A row has every column in the order in which people read them; what there is not is null; all comes back."""
     flat = with_scores(DATA[name]["columns"], scores)
-    found = flatten(made, 5)
+    found = columns_of(made)
     assert (found, list(found)) == (flat, COLUMNS)
     assert write(tmp_path / "t.parquet", [made]) == [flat]
     assert json.loads(json.dumps(found)) == flat
@@ -125,16 +127,16 @@ def test_nothing_found_is_not_nothing_looked_for(
 
 def test_texts_of_sources_are_cut() -> None:
     texts = ["a" * SOURCE_TEXT_LIMIT, "b" * (SOURCE_TEXT_LIMIT + 1), "c", "c"]
-    made = row(response=Response(sources=tuple(Source(chunk_id="x", text=text) for text in texts)))
-    found = flatten(made, 3)["sources"]
+    made = row(response=Response(sources=tuple(Source(chunk_id="x", text=text) for text in texts)), k=3)
+    found = columns_of(made)["sources"]
     assert [source["text"] for source in found] == [texts[0], "b" * SOURCE_TEXT_LIMIT, "c", None]
     assert [source["text_digest"] for source in found] == [sha(text) for text in texts]
 
 
 def test_a_long_answer_is_cut_and_says_how_much_is_left_out() -> None:
     fits, cut = (row(response=Response(answer="ü" * (TEXT_LIMIT + more))) for more in (0, 12))
-    assert flatten(fits, 1)["answer"] == "ü" * TEXT_LIMIT
-    assert flatten(cut, 1)["answer"] == "ü" * TEXT_LIMIT + " [... characters left out: 12]"
+    assert columns_of(fits)["answer"] == "ü" * TEXT_LIMIT
+    assert columns_of(cut)["answer"] == "ü" * TEXT_LIMIT + " [... characters left out: 12]"
 
 
 # The file
@@ -179,7 +181,7 @@ def test_memory_does_not_grow_with_the_texts(tmp_path: Path) -> None:
     write(tmp_path / "warm.parquet", distinct_texts(10, 80))
     tracemalloc.start()
     try:
-        writer = TableWriter(tmp_path / "t.parquet", 5)
+        writer = TableWriter(tmp_path / "t.parquet")
         for each in distinct_texts(2 * BATCH, 30_000):
             writer.add(each)
         writer.close()
@@ -216,10 +218,10 @@ OWN = ("tone", "length")
 
 
 def write_own(path: Path, own: tuple[str, ...] = OWN) -> Path:
-    writer = TableWriter(path, 5, own=own)
+    writer = TableWriter(path, own)
     for place, scores in enumerate([{"tone": 0.5, "length": -7.0, "hit": 1.0}, {"length": 3.0}]):
         question = Question(id=str(place), question="?", domain="d")
-        writer.add(Row(position=place, question=question, scores=scores, started_at=0, seconds=0))
+        writer.add(row_of(question, Response(), 5, position=place, scores=scores))
     writer.close()
     return path
 
@@ -229,14 +231,13 @@ def test_there_and_back(tmp_path: Path) -> None:
     check_rows(path, 2)
     rows = list(stored_rows(path))
     assert [dict(row.scores) for row in rows] == [{"hit": 1.0, "tone": 0.5, "length": -7.0}, {"length": 3.0}]
-    assert rows[0].own == OWN
-    columns = columns_of(rows[1])
+    columns = columns_of(rows[1], OWN)
     assert (columns["tone"], columns["length"]) == (None, 3.0)
     names = list(columns)
     assert names == [column.name for column in columns_with(OWN)]
     assert names[names.index("unmeasured") - 2 : names.index("unmeasured")] == ["tone", "length"]
     assert list(read_table(path, ["id", "tone"])) == [{"id": "0", "tone": 0.5}, {"id": "1", "tone": None}]
-    assert next(iter(stored_rows(write_own(path, ())))).own == ()
+    assert "tone" not in next(iter(stored_rows(write_own(path, ())))).scores
 
 
 def test_columns_that_are_not_what_they_say(tmp_path: Path) -> None:
@@ -247,9 +248,9 @@ def test_columns_that_are_not_what_they_say(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match="column `tone` holds inf in row `0`"):
         list(read_table(path))
     pq.write_table(table.set_column(place, "tone", pa.array(["a", "b"])), path)
-    assert next(iter(stored_rows(path))).own == ("length",)
+    assert set(next(iter(stored_rows(path))).scores) == {"hit", "length"}
     pq.write_table(table.rename_columns({"tone": "Tone"}), path)
-    assert next(iter(stored_rows(path))).own == ("length",)
+    assert set(next(iter(stored_rows(path))).scores) == {"hit", "length"}
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
@@ -257,12 +258,12 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     path = written(rows, tmp_path / "rows.parquet")
     assert list(stored_rows(path)) == rows
     assert list(stored_rows(path, ids={rows[1].id})) == [rows[1]]
-    empty = [replace(row, sources=(), expected=(), tool_calls=()) for row in rows]
+    empty = [row.model_copy(update={"sources": (), "expected": (), "tool_calls": ()}) for row in rows]
     assert list(stored_rows(written(empty, tmp_path / "empty.parquet"))) == empty
 
 
 def test_the_table_has_no_texts_of_sources(tmp_path: Path) -> None:
-    table = table_of(list(stored_rows(written(rich_rows(("own",)), tmp_path / "t.parquet", ("own",)))))
+    table = table_of(list(stored_rows(written(rich_rows(("own",)), tmp_path / "t.parquet", ("own",)))), ("own",))
     assert table["retrieved"][:2] == ["a, B, c", "A, B, ?"]
     assert table["history"] == [*[None] * 6, "user: before"]
     assert table["own"] == [*[None] * 6, -1.5]

@@ -17,7 +17,8 @@ from evaltrack import run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
-from evaltrack.records import Question, Row
+from evaltrack.records import Question, Response, Row
+from evaltrack.records.row import row_of
 from evaltrack.tracking import mlflow_private
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
@@ -39,7 +40,7 @@ def opened(store: Store, **params: str) -> OpenRun:
 
 def row(position: int) -> Row:
     question = Question(id=str(position), question=f"q {position}", domain="d")
-    return Row(position=position, question=question, started_at=0, seconds=0)
+    return row_of(question, Response(), 5, position=position)
 
 
 def test_a_real_server_takes_and_returns_everything(server: str, tmp_path: Path) -> None:

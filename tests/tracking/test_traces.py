@@ -14,7 +14,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Row, Turn, Verdict
-from evaltrack.records.stored_row import StoredRow, StoredSource, stored_row
+from evaltrack.records.row import RowSource, row_of
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import assessments_of, forget_traces, trace_of, traces_gap, write_traces
 from tests import warm
@@ -26,10 +26,10 @@ from tests.stores import trace_counts
 RUN = "a" * 32
 ANSWERS = ("Paris", '"quoted"', '{"a": [1]}', "1", "ü 漢 😀 \\ud83d", "x" * 3000, "null", "", None)
 ROWS = [
-    *(StoredRow(id=f"a{n}", question=f"q{n}", answer=answer) for n, answer in enumerate(ANSWERS)),
-    StoredRow(id="e", question="", error="target_error: boom", traceback="Traceback: …", passed=None, expected=()),
-    StoredRow(id="d", question="\t", abstained=True, sources=(), expected=(), scores={"negative_pass": 1.0}),
-    StoredRow(
+    *(Row(id=f"a{n}", question=f"q{n}", answer=answer) for n, answer in enumerate(ANSWERS)),
+    Row(id="e", question="", error="target_error: boom", traceback="Traceback: …", passed=None, expected=()),
+    Row(id="d", question="\t", abstained=True, sources=(), expected=(), scores={"negative_pass": 1.0}),
+    Row(
         id="j" * 300,
         question="q" * 2000,
         domain="d",
@@ -40,8 +40,7 @@ ROWS = [
         passed=False,
         expected=("a", "b"),
         scores={"hit": 1.0, "recall_at_k": 0.1 + 0.2, "overall_score": 0.5, "own": 1e-300},
-        own=("own",),
-        sources=(StoredSource(chunk_id="a", title="T", url="http://x", score=0.25, text='{"b": 1}'), StoredSource()),
+        sources=(RowSource(chunk_id="a", title="T", url="http://x", score=0.25, text='{"b": 1}'), RowSource()),
         verdicts=(Verdict(judge="openai:m", reasoning="so", overall_score=0.5), Verdict(judge="human", reasoning="")),
         history=(Turn(role="user", content="before"), Turn(role="assistant", content="ä")),
     ),
@@ -49,7 +48,6 @@ ROWS = [
 DIES = """
 import os, signal, sys
 from sqlalchemy import Engine, event
-from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import write_traces
 
@@ -61,7 +59,7 @@ def note(number):
 def die(connection, cursor, statement, parameters, context, executemany):
     if done == 200 and statement.startswith("INSERT INTO spans"):
         os.kill(os.getpid(), signal.SIGKILL)
-rows = [StoredRow(id=str(n), question=f"q{n}", answer="a", passed=True) for n in range(250)]
+rows = [Row(id=str(n), question=f"q{n}", answer="a", passed=True) for n in range(250)]
 write_traces(connect(sys.argv[1]), "0", sys.argv[2], rows, (), note)
 """
 
@@ -102,7 +100,7 @@ def test_traces_of_a_run_that_was_killed_are_written_again_without_doubles(store
     ended = warm.run(("-c", DIES, store_uri, RUN), Path.cwd(), os.environ)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     store = connect(store_uri)
-    rows = [StoredRow(id=str(n), question=f"q{n}", answer="a", passed=True) for n in range(250)]
+    rows = [Row(id=str(n), question=f"q{n}", answer="a", passed=True) for n in range(250)]
     assert trace_counts(store_uri, RUN)[0] >= 200
     forget_traces(store, "0", RUN)
     assert trace_counts(store_uri, RUN)[0] == 0
@@ -112,22 +110,22 @@ def test_traces_of_a_run_that_was_killed_are_written_again_without_doubles(store
     assert json.loads(store.client.get_trace(trace_of(RUN, rows[249])).data.request)["question"] == "q249"
 
 
-def feedback(row: StoredRow) -> list[tuple[str, object]]:
+def feedback(row: Row) -> list[tuple[str, object]]:
     """Names and values of what is no expectation, as MLflow's tables order them."""
     shown = [each for each in assessments_of(row, "tr-1") if not each.name.startswith("expected_")]
     return sorted((each.name, each.value) for each in shown)
 
 
-def row_of(seen: tuple[Verdict, ...], rules: Rules, **fields: Any) -> StoredRow:
+def judged(seen: tuple[Verdict, ...], rules: Rules, **fields: Any) -> Row:
     asked = Question.model_validate({"id": "1", "question": "?", "domain": "d"} | fields)
     made = measure(asked, RESPONSE, rules, seen)
-    scored = {name: getattr(made, name) for name in ("scores", "unmeasured", "passed", "reasoned")}
-    timing = {"position": 0, "started_at": 0.0, "seconds": 0.1}
-    return stored_row(Row(question=asked, response=RESPONSE, verdicts=seen, **scored, **timing), rules.k)
+    scored = {name: getattr(made, name) for name in ("scores", "unmeasured", "passed")}
+    scored |= made.reasoned.model_dump() if made.reasoned else {}
+    return row_of(asked, RESPONSE, rules.k, verdicts=seen, seconds=0.1, **scored)
 
 
 def test_a_judged_answer_has_three() -> None:
-    row = row_of(verdicts(0.0), Rules(3), expected_chunks=["a", "b"], expected_answer="Paris")
+    row = judged(verdicts(0.0), Rules(3), expected_chunks=["a", "b"], expected_answer="Paris")
     assert feedback(row) == [("judge_score", 0.9), ("judge_score", 0.9), ("passed", "yes"), ("recall_at_k", 1.0)]
     sources = [each.source.source_id for each in assessments_of(row, "tr-1") if each.name == "judge_score"]
     assert sources == ["one", "two"]
@@ -137,14 +135,14 @@ def test_a_judged_answer_has_three() -> None:
 
 def test_a_negative_says_what_its_judge_saw() -> None:
     """It has no judge's score: what the judge said of declining is why it passed or not."""
-    row = row_of(verdicts(0.1)[:1], Rules(3), expected_chunks=[])
+    row = judged(verdicts(0.1)[:1], Rules(3), expected_chunks=[])
     (passed,) = (each for each in assessments_of(row, "tr-1") if each.name == "passed")
     assert (passed.value, passed.rationale) == ("yes", "negative: the target declined\n\nbecause")
     assert feedback(row) == [("passed", "yes")]
 
 
 def test_reasoning_has_its_own_three() -> None:
-    row = row_of(observations(3), Rules(reasoning=RubricWeights()))
+    row = judged(observations(3), Rules(reasoning=RubricWeights()))
     (score,) = (each for each in assessments_of(row, "tr-1") if each.name == "reasoning_score")
     assert [name for name, _ in feedback(row)] == ["coupling_gap", "passed", "reasoning_score"]
     assert (score.value, score.rationale) == (row.scores["reasoning_score"], "because")
@@ -160,5 +158,5 @@ def test_what_failed_says_why() -> None:
 
 
 def test_without_retrieval_the_judge_decides() -> None:
-    (passed,) = (each for each in assessments_of(row_of(verdicts(0.0), Rules(3)), "tr-1") if each.name == "passed")
+    (passed,) = (each for each in assessments_of(judged(verdicts(0.0), Rules(3)), "tr-1") if each.name == "passed")
     assert passed.rationale == "only its judge decides: retrieval was not measured"

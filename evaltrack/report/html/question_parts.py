@@ -10,10 +10,10 @@ from typing import Any
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.differences import by_key, first_rank, in_order
-from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.catalogue import BY_NAME, SCORES
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
-from evaltrack.records.stored_row import StoredRow, StoredSource
+from evaltrack.records.row import Row, RowSource
 from evaltrack.records.verdict import ANSWER_GRADES, Dimensions, Observed, Verdict
 from evaltrack.report.html.page import safe_link, shown
 from evaltrack.report.words import metric_course, metric_number, score_title
@@ -28,7 +28,7 @@ def score_scale(signature: Signature) -> dict[str, float]:
     return {"threshold": signature.pass_threshold, "span": 1.0}
 
 
-def numbers(before: StoredRow | None, after: StoredRow | None, scope: ScoreScope) -> dict[str, Any]:
+def numbers(before: Row | None, after: Row | None, scope: ScoreScope) -> dict[str, Any]:
     """Return `score` and `ranks` of both sides, None if not measured; left out if neither side was measured.
 
     A rank of 0 means that the expected source was not returned.
@@ -40,14 +40,14 @@ def numbers(before: StoredRow | None, after: StoredRow | None, scope: ScoreScope
     return {name: pair for name, pair in fields.items() if pair != [None, None]}
 
 
-def _score(row: StoredRow | None) -> float | None:
+def _score(row: Row | None) -> float | None:
     if row is None:
         return None
     value = row.scores.get(REASONING, row.scores.get(JUDGED))
     return None if value is None else round(value, 4)
 
 
-def _rank(row: StoredRow | None) -> int | None:
+def _rank(row: Row | None) -> int | None:
     """Return the rank of the first expected source."""
     return None if row is None or not row.expected or row.sources is None else first_rank(row) or 0
 
@@ -59,7 +59,7 @@ TURN_LIMIT = 2000
 """Characters of one turn. A page of many questions shows fewer."""
 
 
-def turns_before(row: StoredRow, limit: int) -> dict[str, Any]:
+def turns_before(row: Row, limit: int) -> dict[str, Any]:
     """Return the last turns before the question as role and text, and the number of earlier ones."""
     if not row.history:  # a fast path: most rows have none
         return {}
@@ -77,7 +77,7 @@ LISTED, MOST = 12, 30
 NAME, SNIPPET = 160, 400
 
 
-def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, Any]] | None:
+def ranked(row: Row, other: Row | None, k: int) -> list[dict[str, Any]] | None:
     """Return one object for each source, without repeats; None if the target reports no sources.
 
     It holds `rank`, `name`, and if known: `title`, `url`, `score`, `text` (its beginning), `expected`, `moved` (its
@@ -109,7 +109,7 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
     return lines
 
 
-def missing(row: StoredRow) -> list[str]:
+def missing(row: Row) -> list[str]:
     """Return the expected sources that were not returned, in the golden set's names; empty if nothing is known."""
     if row.sources is None or not row.expected or row.scores.get("recall_at_k") == 1:
         return []
@@ -118,7 +118,7 @@ def missing(row: StoredRow) -> list[str]:
     return [shown(name, NAME) for key, name in dict(names).items() if key not in returned]
 
 
-def expected_alone(row: StoredRow) -> list[str]:
+def expected_alone(row: Row) -> list[str]:
     """Return the expected sources of a row without sources. The list of sources shows them for other rows."""
     return [] if row.sources is not None else [shown(name, NAME) for name in row.expected or ()]
 
@@ -129,7 +129,7 @@ def _short(score: float) -> float | None:
     return rounded if isfinite(rounded) else None
 
 
-def _texts_differ(one: StoredSource, other: StoredSource | None) -> bool:
+def _texts_differ(one: RowSource, other: RowSource | None) -> bool:
     if other is None:
         return False
     digests = one.text_digest, other.text_digest
@@ -143,7 +143,7 @@ OVERALL, *PARTS = ANSWER_GRADES
 DIMENSIONS = tuple(Dimensions.model_fields)
 
 
-def verdicts(row: StoredRow) -> list[dict[str, Any]]:
+def verdicts(row: Row) -> list[dict[str, Any]]:
     """Return an object for each judge.
 
     It holds `judge`, `said`, and if known `score`, `declined`, `grades`, `quotes` and `more_quotes`. The reasoning of
@@ -172,10 +172,10 @@ def _quotes(observed: Observed) -> list[str]:
     return list(dict.fromkeys(quote for each in observed.quotes.values() for quote in each if quote.strip()))
 
 
-def _of_scores(row: StoredRow) -> Iterator[dict[str, Any]]:
-    for name, text in list(row.score_reasoning.items())[:JUDGES]:
-        if text:
-            yield {"judge": shown(name, 80), "said": shown(text, SAID)}
+def _of_scores(row: Row) -> Iterator[dict[str, Any]]:
+    for name, verdict in list(row.score_verdicts.items())[:JUDGES]:
+        if verdict.reasoning:
+            yield {"judge": shown(name, 80), "said": shown(verdict.reasoning, SAID)}
 
 
 SCORES_SHOWN = tuple(
@@ -192,14 +192,14 @@ class ScoreScope:
     left_out: Sequence[str] = ()
     lower_is_better: frozenset[str] = frozenset()
 
-    def lines_of(self, *rows: StoredRow) -> Iterator[tuple[str, str, bool]]:
+    def lines_of(self, *rows: Row) -> Iterator[tuple[str, str, bool]]:
         """Yield name and title of each score that one of the rows has, and True if higher is better."""
         names = {name for row in rows for name in row.scores}
         for score in SCORES_SHOWN:
             if score.name in names and score.metric not in self.left_out:
                 yield score.name, score_title(score.name, self.k), score.higher_is_better
-        for name in dict.fromkeys(name for row in rows for name in row.own):
-            if name in names and name not in self.left_out:
+        for name in sorted(names - BY_NAME.keys()):
+            if name not in self.left_out:
                 yield name, name, name not in self.lower_is_better
 
 
@@ -209,12 +209,12 @@ def compared_scope(comparison: Comparison) -> ScoreScope:
     return ScoreScope(comparison.candidate.signature.k, comparison.left_out, lower)
 
 
-def score_lines(row: StoredRow, scope: ScoreScope) -> list[list[str]]:
+def score_lines(row: Row, scope: ScoreScope) -> list[list[str]]:
     """Return title and value of each score of one side."""
     return [[title, metric_number(name, row.scores[name])] for name, title, _ in scope.lines_of(row)]
 
 
-def score_changes(before: StoredRow, after: StoredRow, scope: ScoreScope) -> list[list[str]]:
+def score_changes(before: Row, after: Row, scope: ScoreScope) -> list[list[str]]:
     """Return title, before, now, change, and `good` or `bad`; empty if a side has no value or nothing changed."""
     lines = []
     for name, title, higher_is_better in scope.lines_of(before, after):

@@ -12,9 +12,8 @@ from typing import Any
 from evaltrack.compare.change import CAUSES, Cause, Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records import Signature
-from evaltrack.records.row import Traced, failure_message, failure_words
+from evaltrack.records.row import Row, Traced, failure_message, failure_words
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_words import FATES, Tone
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import safe_link, script_safe, shown
@@ -88,7 +87,7 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def run_questions(
-    rows: Iterable[StoredRow], k: int, limit: int, traces: Traced, run_id: str, acceptances: dict[str, str]
+    rows: Iterable[Row], k: int, limit: int, traces: Traced, run_id: str, acceptances: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield each question of one run in the order of its rows."""
     scope = ScoreScope(k)
@@ -98,13 +97,13 @@ def run_questions(
         yield _without_empty(fields | numbers(None, row, scope) | {"detail": why, "note": acceptances.get(row.id)})
 
 
-def _of_row(row: StoredRow, group: str, scope: ScoreScope, limit: int, trace: str | None) -> dict[str, Any]:
+def _of_row(row: Row, group: str, scope: ScoreScope, limit: int, trace: str | None) -> dict[str, Any]:
     """Return the fields of a question with one side."""
     fields = _about(row, group) | _expected(row, limit) | turns_before(row, limit)
     return fields | {"scores": score_lines(row, scope), "sides": [_side(row, None, scope.k, limit, trace)]}
 
 
-def _about(each: StoredRow | Change, group: str) -> dict[str, Any]:
+def _about(each: Row | Change, group: str) -> dict[str, Any]:
     return {
         "id": shown(each.id, 200),
         "q": shown(each.question, 1000),
@@ -115,7 +114,7 @@ def _about(each: StoredRow | Change, group: str) -> dict[str, Any]:
     }
 
 
-def _expected(row: StoredRow, limit: int) -> dict[str, Any]:
+def _expected(row: Row, limit: int) -> dict[str, Any]:
     """Return the expected answer, or that the target should decline."""
     return {"wanted": shown(row.expected_answer, limit), "negative": row.negative}
 
@@ -166,7 +165,7 @@ def _note(change: Change) -> str:
     return "; ".join(filter(None, (say.rerun(change.rerun) if was_rerun else "", clip(change.accepted, 200))))
 
 
-def _source_diff(before: StoredRow, after: StoredRow, cause: Cause) -> list[Piece]:
+def _source_diff(before: Row, after: Row, cause: Cause) -> list[Piece]:
     """Return the word diff of the source whose text is the cause; empty unless both texts are stored."""
     if cause.kind != "source_text_changed":
         return []
@@ -175,18 +174,18 @@ def _source_diff(before: StoredRow, after: StoredRow, cause: Cause) -> list[Piec
     return list(condensed(word_diff(was, now))) if was and now and was != now else []
 
 
-def _same(row: StoredRow, comparison: Comparison, scope: ScoreScope, limit: int) -> dict[str, Any]:
+def _same(row: Row, comparison: Comparison, scope: ScoreScope, limit: int) -> dict[str, Any]:
     fields = _of_row(row, "same", scope, limit, _trace(comparison.candidate, row)) | numbers(row, row, scope)
     if row.error or comparison.passing_compared:
         fields["now"] = "error" if row.error else row.outcome.replace("not measured", "")
     return fields
 
 
-def _trace(run: Run, row: StoredRow) -> str | None:
+def _trace(run: Run, row: Row) -> str | None:
     return shown_trace(run.traces, run.run_id, row) if run.run_id else None
 
 
-def _side(row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None) -> dict[str, Any]:
+def _side(row: Row, other: Row | None, k: int, limit: int, trace: str | None) -> dict[str, Any]:
     fields = {
         "answer": shown(row.answer, limit),
         "error": shown(failure_words(row.error or ""), 600),

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.evaluation.result import RunResult
-from evaltrack.records import Row
 from evaltrack.records.base import count
-from evaltrack.records.row import FAILURES
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import FAILURES, Row
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
     document,
@@ -39,7 +37,7 @@ SAMPLE_BYTES = 2_500_000
 """Bytes of the listed questions of such a run up to which they are whole."""
 
 
-Read = Callable[[list[str] | None, Collection[str] | None], Iterable[StoredRow]]
+Read = Callable[[list[str] | None, Collection[str] | None], Iterable[Row]]
 """Reads rows in the order of the golden set: some columns, of some ids; None is all."""
 
 
@@ -106,7 +104,7 @@ def _num_rows(result: RunResult, around: Around) -> int:
     return result.totals["num_questions"] if around.num_rows is None else around.num_rows
 
 
-def _listed_ids(rows: Iterable[StoredRow]) -> list[str]:
+def _listed_ids(rows: Iterable[Row]) -> list[str]:
     """Return the ids of the questions that did not pass, and of a sample of the passed ones."""
     ids: dict[bool, list[str]] = defaultdict(list)
     room = {True: SAMPLED, False: LISTED - SAMPLED}
@@ -147,4 +145,4 @@ def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
     """Yield id, question and reason of the first rows that failed or did not pass."""
     rows: list[Row] = [*result.errors, *result.missed][:SCREEN]
     for row in rows:
-        yield row.question.id, clip(row.question.question), str(row.failure) if row.failure else "did not pass"
+        yield row.id, clip(row.question), row.error or "did not pass"

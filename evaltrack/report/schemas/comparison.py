@@ -25,7 +25,7 @@ from evaltrack.compare.run_differences import RunDifference
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.metric import Threshold
 from evaltrack.records import Signature
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import Row
 from evaltrack.report.comparison_words import reasons
 from evaltrack.report.schemas.form import Delta, Form
 from evaltrack.report.templates import say
@@ -304,10 +304,11 @@ def _change(change: Change, *, whole: bool) -> ChangeForm:
     return ChangeForm.of(change, **dict(zip(("before", "after"), sides, strict=True)))
 
 
-def _side(row: StoredRow | None) -> dict[str, Any] | None:
+def _side(row: Row | None) -> dict[str, Any] | None:
     if row is None:
         return None
     columns = columns_of(row)
     names = ("chunk_id", "title", "url", "score")
     sources = columns["sources"] and [{name: source[name] for name in names} for source in columns["sources"]]
-    return {name: columns[name] for name in (*SIDE_COLUMNS, *row.own)} | {"sources": sources}
+    own = {name: score for name, score in row.scores.items() if name not in columns}
+    return {name: columns[name] for name in SIDE_COLUMNS} | own | {"sources": sources}

@@ -12,7 +12,7 @@ from evaltrack.evaluation.result import METRICS
 from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
-from evaltrack.records.stored_row import StoredRow
+from evaltrack.records.row import Row
 from evaltrack.records.verdict import NAME_PATTERN
 from evaltrack.report.schemas.form import Form, Mean, Number, headed, schema_of
 from evaltrack.tracking.rows import Column, columns_with
@@ -151,7 +151,7 @@ def row_schema() -> dict[str, Any]:
 
     Other fields are user-defined scores.
     """
-    row = schema_of(StoredRow, "row", "")
+    row = schema_of(Row, "row", "")
     fields = {column.name: row["properties"].get(column.name) or _score(column) for column in columns_with()}
     own = {"type": ["number", "null"]}
     item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": own}

@@ -11,17 +11,17 @@ from evaltrack.compare.differences import in_order
 from evaltrack.judges.answer import AnswerJudge
 from evaltrack.judges.client import LLM
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Question, Response, Row, Source, ToolCall, Usage, Verdict
-from evaltrack.records.stored_row import (
+from evaltrack.records import Question, Response, Source, ToolCall, Usage, Verdict
+from evaltrack.records.row import (
     NUM_EXPECTED,
     PRINTS,
     SOURCE_TEXT_LIMIT,
-    StoredRow,
-    StoredSource,
+    Row,
+    RowSource,
     compared_columns,
     question_of,
     response_of,
-    stored_row,
+    row_of,
 )
 from evaltrack.tracking.rows import TableWriter, columns_of, stored_rows
 from tests import compared
@@ -32,11 +32,11 @@ K = 3
 
 
 def row(question: Question, response: Response | None = None, *verdicts: Verdict) -> Row:
-    return Row(position=0, question=question, response=response, verdicts=verdicts, started_at=0, seconds=0)
+    return row_of(question, response or Response(), K, verdicts=verdicts)
 
 
-def stored(made: Row, folder: Path) -> StoredRow:
-    writer = TableWriter(folder / "rows.parquet", K)
+def stored(made: Row, folder: Path) -> Row:
+    writer = TableWriter(folder / "rows.parquet")
     writer.add(made)
     writer.close()
     (found,) = stored_rows(folder / "rows.parquet")
@@ -104,14 +104,14 @@ def test_verdicts_come_back_whole(tmp_path: Path) -> None:
 
 def test_columns_of_a_newer_version_are_left_alone() -> None:
     source, verdict = {"chunk_id": "a", "language": "fr"}, {"judge": "j", "reasoning": "so", "mood": "good"}
-    flat = StoredRow.of({"id": "1", "sources": [source], "verdicts": [verdict]})
+    flat = Row.of({"id": "1", "sources": [source], "verdicts": [verdict]})
     judged = (Verdict(judge="j", reasoning="so"),)
-    assert flat == StoredRow(id="1", sources=(StoredSource(chunk_id="a"),), verdicts=judged)
+    assert flat == Row(id="1", sources=(RowSource(chunk_id="a"),), verdicts=judged)
 
 
 @pytest.mark.parametrize(("columns", "outcome"), data("records.json")["what_became_of_a_question"])
 def test_what_became_of_a_question(columns: dict[str, Any], outcome: str) -> None:
-    flat = StoredRow.of({"id": "1", **columns})
+    flat = Row.of({"id": "1", **columns})
     assert flat.outcome == outcome
     assert flat.judge_failed == ("judge_error: x" in columns.values())
     assert flat.target_failed == ("target_error: x" in columns.values())
@@ -121,7 +121,7 @@ def test_what_became_of_a_question(columns: dict[str, Any], outcome: str) -> Non
 def test_sources_and_expectations_have_the_same_keys(by_title: bool) -> None:
     expected = {"expected_sources" if by_title else "expected_chunks": ["Fare_Zones"]}
     sources = (Source(title="fare zones"), Source(chunk_id="Fare_Zones"))
-    flat = stored_row(row(question(**expected), Response(sources=sources)), K)
+    flat = row(question(**expected), Response(sources=sources))
     assert [key in flat.expected_keys for (key,) in flat.source_keys] == [by_title, not by_title]
     assert len(set(flat.source_keys)) == 2
     names = [flat.name_of(source) for source in flat.sources or ()]
@@ -137,9 +137,9 @@ def test_a_source_is_known_by_the_passages_that_it_finds(tmp_path: Path) -> None
         Source(chunk_id="c", text="one two"),
     )
     response = Response(sources=sources)
-    made = row(asked, response).model_copy(update={"finds": measure(asked, response, Rules()).finds})
+    made = row_of(asked, response, K, measure(asked, response, Rules()).finds)
     flat = stored(made, tmp_path)
-    assert flat == stored_row(made, K)
+    assert flat == made
     assert flat.expected_field == "expected_passages"
     first, second, third, last = flat.source_keys
     assert second == flat.expected_keys == ("“one two”", "“three”")
@@ -153,7 +153,7 @@ WHOLE = columns_of(compared.row(ASKED, GIVEN, score=0.9))
 
 
 def prints(**columns: Any) -> dict[str, int | None]:
-    return compared_columns(StoredRow.of(WHOLE | columns))
+    return compared_columns(Row.of(WHOLE | columns))
 
 
 def test_what_two_rows_hold_differs_in_the_part_that_differs() -> None:
