@@ -1,8 +1,7 @@
-"""Writes the HTML page of a run, or an overview and a page per run; loads finished runs and ranks them."""
+"""Makes the HTML page of a run, or of several runs that are compared; loads finished runs and ranks them."""
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,24 +9,23 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import quote
 
 from evaltrack.api.baselines import choose_candidate
 from evaltrack.api.compare_sides import side_of_run
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.ranking import Contender, Leaderboard, rank
+from evaltrack.evaluation.ranking import Contender, rank
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.catalogue import HEADLINES, metric_table
+from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Checked
+from evaltrack.records.base import count
 from evaltrack.records.row import Row
 from evaltrack.records.run import Run
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.run_page import Around, run_html, run_screen
+from evaltrack.report.leaderboard import leaderboard_html
 from evaltrack.report.run_text import read_summary
 from evaltrack.report.schemas.form import Mean
 from evaltrack.report.schemas.run import SummaryForm
-from evaltrack.report.sets import SetPage, page_names, sets_html
-from evaltrack.system.files import check_result_file, write_result_file
 from evaltrack.tracking.find_runs import (
     check_ended,
     checked_rows,
@@ -42,46 +40,47 @@ from evaltrack.tracking.rows import count_rows, read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 
-def report_html(
-    run_id: str | None = None,
-    *,
-    experiment: str | None = None,
-    tracking_uri: str | None = None,
-) -> str:
-    """Return the HTML page of a run.
+def report_html(*runs: str, experiment: str | None = None, tracking_uri: str | None = None) -> str:
+    """Return the HTML page of a run, or the leaderboard of several runs of one golden set.
 
     Args:
-        run_id: MLflow run id, its beginning, or the run's name; None takes the newest finished evaluation.
-        experiment: MLflow experiment to look in; None follows MLflow's own settings.
+        *runs: MLflow run ids, their beginnings, or names. The parent run of a sweep adds its child runs. Without any,
+            it is the newest finished evaluation.
+        experiment: MLflow experiment to look in for the newest run; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
 
     Raises:
-        UsageError: there is no such run, or it is not evaltrack's.
-        InconclusiveError: the run has not ended.
+        UsageError: there is no such run, it is not evaltrack's, or the runs are of several golden sets.
+        InconclusiveError: a run has not ended.
         TrackingError: the store is out of reach, or a run or its artifacts are gone.
     """
     store = connect_to_read(tracking_uri)
-    return _page(store, choose_candidate(store, run_id, experiment))
+    if not runs:
+        return _page(store, choose_candidate(store, None, experiment))
+    named = list({each.run_id: each for run in runs for each in named_evaluations(store, run)}.values())
+    for each in named:
+        check_ended(each)
+    return _page(store, named[0]) if len(named) == 1 else _leaderboard(store, named)
 
 
 def _page(store: Store, run: Run) -> str:
-    result = stored_result(store, run)
+    """Return the page of a run. The rows alone determine how many questions are listed."""
+    result, accepted = stored_result(store, run), accepted_words(store, run.run_id)
     with checked_rows(store, run) as rows:
-        return run_page(store, run, result, rows)
+        result = replace(result, read_table=partial(read_table, rows))
+        around = Around(run.name, run.traces, run.trace_link, accepted, num_rows=count_rows(rows))
+        return run_html(result, partial(stored_rows, rows), around)
 
 
-def run_page(store: Store, run: Run, result: RunResult, rows: Path, back: str = "") -> str:
-    """Return the page of a run from its result and its downloaded rows.
-
-    The rows alone determine how many questions are listed. `back` is the address of the overview page, if any.
-
-    Raises:
-        TrackingError: the store does not answer, or the rows are damaged.
-    """
-    result = replace(result, read_table=partial(read_table, rows))
-    accepted = accepted_words(store, run.run_id)
-    around = Around(run.name, run.traces, run.trace_link, accepted, num_rows=count_rows(rows))
-    return run_html(result, partial(stored_rows, rows), around, back)
+def _leaderboard(store: Store, runs: Sequence[Run]) -> str:
+    """Return the leaderboard of runs of one golden set."""
+    goldens = sorted({run.signature.golden for run in runs})
+    if len(goldens) > 1:
+        raise UsageError(f"the runs are of {len(goldens)} golden sets ({', '.join(goldens)}); name runs of one")
+    times = Counter(run.name for run in runs)
+    names = [run.name if times[run.name] == 1 else f"{run.name} {run.run_id[:8]}" for run in runs]
+    contenders = [contender_of(store, name, [stored_result(store, run)]) for name, run in zip(names, runs, strict=True)]
+    return leaderboard_html(rank(contenders), f"{count(len(runs), 'run')} of {goldens[0]}")
 
 
 def stored_result(store: Store, run: Run) -> RunResult:
@@ -141,93 +140,6 @@ def load_run(run_id: str, *, tracking_uri: str | None = None) -> RunResult:
     """
     store = connect_to_read(tracking_uri)
     return stored_result(store, named_evaluation(store, run_id))
-
-
-# Several runs
-
-WORST = 5
-"""Questions of each set that are listed on the page of all runs."""
-
-
-def write_reports(
-    runs: Sequence[str],
-    output_file: str | os.PathLike[str],
-    *,
-    tracking_uri: str | None = None,
-) -> list[Path]:
-    """Write the page of a run. For several runs, write a page of all, and a page of each into a folder next to it.
-
-    Several runs of one golden set are compared: one table shows their metrics with paired intervals, another the
-    questions that each run passed.
-
-    Args:
-        runs: MLflow run ids, their beginnings, or names. A parent run, such as that of a sweep, adds its child runs.
-        output_file: The page, such as ``report.html``; those of several runs are in ``report/``.
-        tracking_uri: MLflow store; None follows MLflow's own settings.
-
-    Returns:
-        The files, the page of all runs first.
-
-    Raises:
-        UsageError: there is no such run, it is not evaltrack's, or a file cannot be written.
-        InconclusiveError: a run has not ended, or the disk is full or fails.
-        TrackingError: the store is out of reach, or a run or its artifacts are gone.
-    """
-    path = Path(output_file)
-    check_result_file(path)
-    store = connect_to_read(tracking_uri)
-    evaluations = list({each.run_id: each for run in runs for each in named_evaluations(store, run)}.values())
-    for each in evaluations:
-        check_ended(each)
-    if len(evaluations) == 1:
-        write_result_file(path, [_page(store, evaluations[0])])
-        return [path]
-    if not evaluations:
-        raise UsageError("no run was named; name one, or several")
-    if path.suffix not in (".html", ".htm"):
-        raise UsageError(f"{path}: is not an .html file; name one; the runs' pages are written next to it")
-    check_result_file(path.with_suffix("") / "set.html")
-    names = page_names((each.signature.golden for each in evaluations), (each.run_id for each in evaluations))
-    times = Counter(each.signature.golden for each in evaluations)
-    repeated = [golden for golden, number in times.items() if number > 1]
-    pages = [
-        _write_set(store, each, path, name, with_name=each.signature.golden in repeated)
-        for each, name in zip(evaluations, names, strict=True)
-    ]
-    boards = {f"Runs of {golden}, compared": _board(store, golden, pages, evaluations) for golden in repeated}
-    write_result_file(path, [sets_html(pages, boards)])
-    return [path, *(path.with_suffix("") / f"{name}.html" for name in names)]
-
-
-def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[Run]) -> Leaderboard:
-    own = [pair for pair in zip(evaluations, pages, strict=True) if pair[0].signature.golden == golden]
-    names = Counter(each.name for each, _ in own)
-    contenders = [
-        contender_of(store, each.name if names[each.name] == 1 else f"{each.name} {each.run_id[:8]}", [page.result])
-        for each, page in own
-    ]
-    return rank(contenders)
-
-
-def _write_set(store: Store, run: Run, overview: Path, name: str, *, with_name: bool) -> SetPage:
-    """Write the page of one run, with a link back to the page of all runs."""
-    folder = overview.with_suffix("")
-    result = stored_result(store, run)
-    title = clip(run.signature.golden, 80) + (f": {clip(run.name, 120)}" if with_name else "")
-    with checked_rows(store, run) as rows:
-        page = run_page(store, run, result, rows, back=f"../{quote(overview.name)}")
-        write_result_file(folder / f"{name}.html", [page])
-        return SetPage(result, _worst(rows), f"{quote(folder.name)}/{quote(name)}.html", title)
-
-
-def _worst(rows: Path) -> list[Row]:
-    """Return the worst questions: errors first, then failed ones by their lowest score."""
-    names = [score.name for score in HEADLINES if score.tells_result and score.higher_is_better]
-    missed = (row for row in stored_rows(rows, ["id", "passed", "error", *names]) if row.error or row.passed is False)
-    lowest = sorted(missed, key=lambda row: (not row.error, min(row.scores.values(), default=0.0), row.position))
-    ids = [row.id for row in lowest[:WORST]]
-    whole = {row.id: row for row in stored_rows(rows, None, ids)}
-    return [whole[key] for key in ids if key in whole]
 
 
 def contender_of(

@@ -1,10 +1,9 @@
-"""Renders several runs, or the comparisons of several golden sets, as one table: text, Markdown, HTML and JSON."""
+"""Renders the runs or the comparisons of several golden sets as one table: text, Markdown, HTML and JSON."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,6 @@ from rich.console import Console
 
 from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, SetComparisons
-from evaltrack.evaluation.ranking import Leaderboard
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.records.base import count
 from evaltrack.records.row import Row, failure_words
@@ -20,8 +18,6 @@ from evaltrack.report.comparison_text import comment_templates
 from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, next_steps, reasons
 from evaltrack.report.escaping import clip, json_document
 from evaltrack.report.html.page import document, render
-from evaltrack.report.html.run_page import run_kind
-from evaltrack.report.leaderboard import board_fields
 from evaltrack.report.run_text import run_json
 from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
 from evaltrack.report.templates import markdown, print_template, printed, say
@@ -76,46 +72,6 @@ def _mean(result: RunResult, name: str) -> str:
     number = result.counts[name]
     part = f" ({number:,})" if number != result.totals["num_questions"] else ""
     return f"{metric_number(name, result.metrics[name])}{part}"
-
-
-KINDS = ("bad", "warn", "ok", "")
-"""The kinds by priority. The page has the first kind that a run has."""
-
-
-@dataclass(frozen=True)
-class SetPage:
-    """A run, its worst questions, and the address of its own page. `title` is the golden set, with the run's name if
-    the set has several runs.
-    """
-
-    result: RunResult
-    worst: Sequence[Row]
-    address: str
-    title: str
-
-
-def sets_html(pages: Sequence[SetPage], boards: Mapping[str, Leaderboard]) -> str:
-    """Return the page of several runs. It works from a file, and makes no request except for clicked links.
-
-    Args:
-        pages: Each run, of any number of golden sets.
-        boards: A leaderboard for each golden set that has several runs, by its title.
-    """
-    results = [page.result for page in pages]
-    passed, measured = (sum(numbers) for numbers in zip(*(result.passed for result in results), strict=True))
-    noun = "run" if boards else "golden set"
-    headline = f"{say.passed(passed, measured)} in {count(len(pages), noun)}"
-    kinds = set(map(run_kind, results))
-    body = render(
-        "sets.html",
-        headline=headline,
-        kind=next(kind for kind in KINDS if kind in kinds),
-        rows=sets_table(results),
-        pages=pages,
-        run_kind=run_kind,
-        boards={title: board_fields(board) for title, board in boards.items()},
-    )
-    return document(headline, body)
 
 
 # Comparisons

@@ -11,7 +11,7 @@ import pytest
 
 from evaltrack import RunResult, compare_runs, report_html, run_eval
 from evaltrack.api.judges import accept_question
-from evaltrack.api.report_html import WORST, stored_result, write_reports
+from evaltrack.api.report_html import stored_result
 from evaltrack.api.run_several import run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
@@ -25,7 +25,7 @@ from tests.api.test_run_several import write
 from tests.conftest import REPO, evaltrack
 from tests.files import data
 from tests.judging import cli, store_in
-from tests.report.test_html import ATTRIBUTES, TAGS, Page, assert_inert
+from tests.report.test_html import TAGS, Page, assert_inert
 from tests.small_targets import broken, good, worse
 from tests.stores import copy_store
 
@@ -199,85 +199,40 @@ def test_a_page_reaches_a_stdout_that_is_not_utf_8(store_uri: str, tmp_path: Pat
     assert Page(ended.stdout).questions[0]["q"] == "שלום, wie weit? 😀"
 
 
-EVIL = "<i>a b&"
-
-
-def target(question: str) -> list[str]:
-    if question == f"{EVIL} 2":
-        raise ValueError("<b>down</b>")
-    return (
-        ["x"]
-        if question.startswith("two") and question != "two 9"
-        else [question.replace(" ", "", question.count(" "))]
-    )
-
-
 @pytest.fixture
 def sets(store_uri: str, tmp_path: Path) -> SetResults:
     assert store_uri
-    paths = [write(tmp_path, name, questions=10) for name in (EVIL, "two")]
-    return run_sets(paths, target=target, judge="none", traces="off")
+    paths = [write(tmp_path, name, questions=4) for name in ("one", "two")]
+    return run_sets(paths, target=lambda question: ["one1"], judge="none", traces="off")
 
 
-def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Path) -> None:
-    overview, *pages = write_reports([sets.run_id], tmp_path / "out" / "all.html")
-    assert [path.relative_to(tmp_path / "out").as_posix() for path in pages] == ["all/i-a-b.html", "all/two.html"]
-    page = Page(overview.read_text(encoding="utf-8"))
+def test_several_runs_of_one_golden_set_are_a_leaderboard(here: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    both = (here.first.run_id, here.second.run_id)
+    page = Page(report_html(*both, here.first.run_id[:12], tracking_uri=here.uri))
     assert {tag for tag, _ in page.elements} <= TAGS
-    assert {
-        name for _, attributes in page.elements for name in attributes if not name.startswith("aria-")
-    } <= ATTRIBUTES
     assert page.every("script") == []
-    words = " ".join(page.text.split())
-    assert "of 19 questions passed in 2 golden sets" in words
-    second = sets.results[1]
-    line = f"two target {second.signature.target}, k = 5; 1 of 10 questions passed 10 10.0 % 0.100 0.100 0"
-    assert f"{line} {second.run_id[:8]}" in words
-    assert EVIL in page.text
-    links = [each["href"] for each in page.every("a")]
-    assert [each for each in links if "#" not in each] == ["all/i-a-b.html", "all/two.html"]
-    assert "all/i-a-b.html#q-2" in links  # the error stands first
-    assert links[-WORST:] == [f"all/two.html#q-{number}" for number in range(WORST)]
-    for each in pages:
-        page = Page(each.read_text(encoding="utf-8"))
-        assert {tag for tag, _ in page.elements} <= TAGS
-        assert page.every("a")[1]["href"] == "../all.html"
+    assert page.words.startswith("2 runs of small: leaderboard")
+    assert {here.first.link, here.second.link} <= set(page.links)
+    assert cli("report", *both, "-o", "page.html") == 0
+    assert capsys.readouterr().err.startswith("page.html (0.")
+    assert Page(Path("page.html").read_text(encoding="utf-8")).words == page.words
 
 
-def test_runs_may_be_named_one_by_one(sets: SetResults, tmp_path: Path) -> None:
-    again = run_sets([tmp_path / "two.jsonl"], target=target, judge="none", traces="off")
-    runs = [sets.results[1].run_id, again.run_id, sets.results[1].run_id[:12]]
-    _, *pages = write_reports(runs, tmp_path / "all.html")
-    assert [path.name for path in pages] == [f"two-{run_id}.html" for run_id in (runs[0], again.results[0].run_id)]
+def test_runs_of_one_name_are_told_apart(store_uri: str, tmp_path: Path) -> None:
+    made = [run_eval(golden(tmp_path), target=each, run_name="nightly", traces="off") for each in (good, worse)]
+    words = Page(report_html(*(run.run_id for run in made))).words
+    assert [f"nightly {run.run_id[:8]}" in words for run in made] == [True, True]
 
 
-def test_the_command_writes_what_there_is(sets: SetResults, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = tmp_path / "page.html"
-    assert _run(["report", sets.run_id, "-o", str(output)]) == 0
-    assert f"{output} and 2 pages in {tmp_path}/page/ (0." in capsys.readouterr().err
-    assert _run(["report", sets.results[0].run_id, "-o", str(output)]) == 0
-    assert capsys.readouterr().err.startswith(f"{output} (0.")
-    assert _run(["report", "-o", str(output)]) == 2
-    assert f"parent run {sets.run_id}" in capsys.readouterr().err
-    for options, words in (
-        (["-o", "-"], "is the parent of several evaluations"),
-        (["other", "-o", "-"], "the pages of several runs are several files"),
-        (["-o", "folder"], "is not an .html file"),
-    ):
-        assert _run(["report", sets.run_id, *options]) == 2
-        assert words in capsys.readouterr().err
-
-
-def test_what_cannot_be_shown_is_an_error(sets: SetResults, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_on_a_page_is_an_error(sets: SetResults, capsys: pytest.CaptureFixture[str]) -> None:
     client = mlflow.MlflowClient()
-    with pytest.raises(UsageError, match="no run was named"):
-        write_reports([], tmp_path / "all.html")
+    with pytest.raises(UsageError, match=r"the runs are of 2 golden sets \(one, two\); name runs of one"):
+        report_html(sets.run_id)
     empty = client.create_run("0", tags={KIND_TAG: "golden sets"})
     with pytest.raises(UsageError, match="has no finished evaluation"):
-        write_reports([empty.info.run_id], tmp_path / "all.html")
-    (tmp_path / "all").write_text("")
-    with pytest.raises(UsageError, match="cannot be written"):
-        write_reports([sets.run_id], tmp_path / "all.html")
+        report_html(empty.info.run_id)
+    assert _run(["report", "-o", "page.html"]) == 2
+    assert f"parent run {sets.run_id}" in capsys.readouterr().err
     client.update_run(sets.results[0].run_id, status="RUNNING")
     with pytest.raises(InconclusiveError, match="is still RUNNING"):
-        write_reports([sets.results[0].run_id], tmp_path / "all.html")
+        report_html(sets.results[0].run_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,22 +10,17 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from evaltrack.api.report_html import write_reports
-from evaltrack.api.run_several import run_sets
 from evaltrack.compare.engine import compare
 from evaltrack.report.html.comparison_page import comparison_html
-from tests.api.test_run_several import write
 from tests.compared import found as answered
 from tests.compared import question, rows_of, side
 from tests.hard_comparisons import HARD
 
-from .conftest import Files, Open, own_places
+from .conftest import Files, Open
 from .handbook import ASKED, FAILED, FLIPPED, GONE, LOWER, MENDED, PUSHED
 from .pages import (
-    LOOKS,
     SCROLLING,
     SMALL,
-    apart,
     audit,
     audits,
     chosen,
@@ -516,40 +510,3 @@ def test_a_table_that_does_not_fit_becomes_cards(files: Files, tab: Open) -> Non
     page.set_viewport_size({"width": 1400, "height": 900})
     until(page, "document.querySelectorAll('.metrics')[0].classList.contains('is-stacked') === false")
     assert row.locator("td").first.evaluate(before) == "none"
-
-
-# Several golden sets
-
-
-@pytest.fixture(scope="module")
-def overview(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
-    """The page of two sets, each with questions that failed."""
-    folder = tmp_path_factory.mktemp("sets")
-    shutil.copy(empty_database, folder / "mlflow.db")
-    uri = f"sqlite:///{folder}/mlflow.db"
-
-    def make() -> Path:
-        with own_places(folder):
-            paths = [write(folder, name, questions=4) for name in ("one", "two")]
-            made = run_sets(paths, target=lambda question: ["one1"], judge="none", traces="off", tracking_uri=uri)
-            return write_reports([made.run_id], folder / "all.html", tracking_uri=uri)[0]
-
-    return apart(make)
-
-
-@pytest.mark.parametrize("look", LOOKS)
-def test_everybody_can_read_the_page_of_several_sets(overview: Path, tab: Open, look: str) -> None:
-    page = tab(look)
-    seen = watch(page)
-    page.goto(overview.as_uri())
-    assert audit(page) == []
-    assert sideways(page) <= 0
-    page.get_by_role("region", name="Worst questions of two").get_by_role("link", name="2").click()
-    page.locator("#detail h2", has_text="two 2").wait_for()
-    if look == "phone":
-        page.locator("#to-list").click()
-    page.get_by_role("link", name="All runs").click()
-    page.get_by_role("link", name="one", exact=True).click()
-    page.locator("h1", has_text="1 of 4 questions passed").wait_for()
-    assert all(url.startswith("file:") for url in seen.requests)
-    assert seen.problems == []

@@ -53,25 +53,21 @@ class Around:
     """The number of rows, if the result was read from an artifact."""
 
 
-def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> str:
-    """Return the page of a result and its rows. Above `LISTED` questions, only a sample of the passed ones is shown.
-
-    `back` is the address of the overview page, if this is one of several pages.
-    """
+def run_html(result: RunResult, read: Read, around: Around) -> str:
+    """Return the page of a result and its rows. Above `LISTED` questions, only a sample of the passed ones is shown."""
     questions = _choose_questions(result, read, around)
     title = f"{say.run_headline(result)}: {clip(result.signature.golden, 80)}"
     room = SAMPLE_BYTES if _num_rows(result, around) > LISTED else WHOLE
     links = (around.trace_link,)
     data = page_data(title, result.signature, links, questions, room, compared=False, labels=[""])
-    return document(title, _body(result, questions, around, back), script=questions_script(), data=data)
+    return document(title, _body(result, questions, around), script=questions_script(), data=data)
 
 
-def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, back: str) -> str:
+def _body(result: RunResult, questions: list[dict[str, Any]], around: Around) -> str:
     missed = sum(question["group"] != "pass" for question in questions)
     own = {
         "result": result,
         "run_kind": run_kind,
-        "back": back,
         "name": clip(around.name, 120),
         "messages": _messages(questions),
         "shown": GROUPS,
