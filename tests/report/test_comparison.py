@@ -29,7 +29,7 @@ from evaltrack.report.comparison_files import (
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, print_comparison
 from evaltrack.report.comparison_words import shown_groups
 from evaltrack.report.escaping import clip
-from evaltrack.report.html.comparison_page import comparison_html, comparison_screen
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
 from evaltrack.report.words import metric_change, metric_number
@@ -75,12 +75,11 @@ def shown(of: Comparison) -> str:
         (shown, "txt"),
         (comparison_markdown, "md"),
         (lambda of: body(comparison_html(of)), "html"),
-        (comparison_screen, "screen.html"),
         (json_of, "json"),
         (comparison_junit, "xml"),
         (commands, "annotations"),
     ],
-    ids=["terminal", "markdown", "page", "notebook", "json", "junit", "annotations"],
+    ids=["terminal", "markdown", "page", "json", "junit", "annotations"],
 )
 @pytest.mark.parametrize(("make", "name"), [(every_change, "comparison"), (quiet, "no-change")])
 def test_a_comparison_is_rendered_to_the_letter(

@@ -22,7 +22,6 @@ from evaltrack.records import Failure, Question, Response, Row, Signature, Sourc
 from evaltrack.records.row import question_of, response_of, row_of
 from evaltrack.report import run_text
 from evaltrack.report.comparison_files import SHOWN
-from evaltrack.report.html.run_page import run_screen
 from evaltrack.report.run_text import (
     AT_ONCE,
     NOTE_LIMIT,
@@ -129,7 +128,7 @@ def machine(of: RunResult) -> str:
 
 @pytest.mark.parametrize(
     ("render", "name"),
-    [(shown, "run.txt"), (run_note, "run.md"), (machine, "run.json"), (run_screen, "run.screen.html")],
+    [(shown, "run.txt"), (run_note, "run.md"), (machine, "run.json")],
 )
 def test_a_run_is_rendered_to_the_letter(render: Callable[[RunResult], str], name: str) -> None:
     check_rendering(name, render(rich()))

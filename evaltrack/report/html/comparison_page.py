@@ -1,14 +1,15 @@
-"""Renders a comparison as one HTML page (verdict, causes, changed questions), and as a summary for notebooks."""
+"""Renders a comparison as one HTML page (verdict, causes, changed questions), and as text for notebooks."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.culprits import DocumentPart, changed_parts
-from evaltrack.records.row import failure_words
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
+from evaltrack.report.comparison_text import comparison_text
 from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
     document,
@@ -95,21 +96,6 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
     )
 
 
-# For notebooks
-
-SCREEN = 10
-"""Broken questions that the first screen lists."""
-
-
 def comparison_screen(comparison: Comparison) -> str:
-    """Return the first screen: verdict and reasons, main metrics, and the broken questions with their causes."""
-    return render(
-        "comparison_screen.html",
-        c=comparison,
-        rows=metric_rows(comparison, _main_metrics(comparison)),
-        questions=[
-            (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
-            for flip in comparison.flips[:SCREEN]
-        ],
-        listed=say.first_listed(min(len(comparison.flips), SCREEN), comparison.count("broke"), "broke"),
-    )
+    """Return the terminal's text of a comparison as HTML, for notebooks."""
+    return f'<pre style="white-space: pre-wrap">{escape(comparison_text(comparison, 100, everything=False))}</pre>'

@@ -1,10 +1,12 @@
-"""Renders a run as one HTML page (pass counts, metrics, all questions or a sample), and as a summary for notebooks."""
+"""Renders a run as one HTML page (pass counts, metrics, all questions or a sample), and as text for notebooks."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.evaluation.result import RunResult
@@ -19,7 +21,8 @@ from evaltrack.report.html.page import (
     with_code,
 )
 from evaltrack.report.html.questions import OUTCOMES, WHOLE, longest, page_data, run_questions
-from evaltrack.report.templates import say
+from evaltrack.report.run_text import WIDTH, print_run
+from evaltrack.report.templates import printed, say
 from evaltrack.report.words import (
     grouped_errors,
 )
@@ -122,23 +125,6 @@ def run_kind(result: RunResult) -> str:
     return "bad" if False in outcomes else "ok" if outcomes else ""
 
 
-# For notebooks
-
-SCREEN = 10
-"""Questions that the first screen lists."""
-
-
 def run_screen(result: RunResult) -> str:
-    """Return the first screen of a run: how many passed, its main metrics, and the first failed questions."""
-    questions = list(_first_questions(result))
-    passed, measured = result.passed
-    num_missed = result.totals["num_errors"] + measured - passed
-    listed = say.first_listed(len(questions), num_missed, "did not pass")
-    return render("run_screen.html", result=result, run_kind=run_kind, questions=questions, listed=listed, shown=SCREEN)
-
-
-def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
-    """Yield id, question and reason of the first rows that failed or did not pass."""
-    rows: list[Row] = [*result.errors, *result.missed][:SCREEN]
-    for row in rows:
-        yield row.id, clip(row.question), row.error or "did not pass"
+    """Return the terminal's text of a run as HTML, for notebooks."""
+    return f'<pre style="white-space: pre-wrap">{escape(printed(partial(print_run, result), WIDTH))}</pre>'
