@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from evaltrack.records.row import Row
 from evaltrack.records.verdict import Observed, Verdict
-from evaltrack.report.html.page import script_safe
+from evaltrack.report.html import questions
 from evaltrack.report.html.question_parts import (
     JUDGES,
     QUOTE,
@@ -16,17 +18,16 @@ from evaltrack.report.html.question_parts import (
     score_lines,
     verdicts,
 )
-from evaltrack.report.html.questions import QUESTION, fitted
 
 # Questions that fit into one page
 
 
-def test_what_comes_behind_the_first_megabytes_says_only_what_became_of_it() -> None:
-    question = {"id": "1", "group": "flip", "wanted": "w" * 500, "detail": "x" * 500, "sides": [{"answer": "a"}]}
-    texts = [script_safe(question)] * 2
-    whole, bare = map(json.loads, fitted(texts, len(texts[0])))
+def test_what_comes_behind_the_first_megabytes_is_without_details(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "WHOLE", 100)
+    question = {"id": "1", "group": "flip", "wanted": "w" * 500, "detail": "x", "sides": [{"answer": "a"}]}
+    whole, bare = map(json.loads, questions.fitted([question] * 2))
     assert whole == question
-    assert bare == {"id": "1", "group": "flip", "detail": "x" * QUESTION}
+    assert bare == {"id": "1", "group": "flip", "detail": "x"}
 
 
 # What judges said, as a page shows it

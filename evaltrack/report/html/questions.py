@@ -5,7 +5,6 @@ Empty fields are left out, so that 10,000 questions stay below 15 MB.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -38,16 +37,9 @@ from evaltrack.report.words import metric_title, score_title
 from evaltrack.tracking.traces import shown_trace
 
 WHOLE = 10_000_000
-"""Bytes up to which questions are whole. Later questions show only their result."""
+"""Characters up to which questions are whole. Later questions are without their `DETAILS`."""
 
-QUESTION = 200
-
-BARE = (
-    *("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "culprit", "detail", "excused"),
-    *("note", "score", "ranks", "up", "down", "reworded"),
-)
-"""The fields of a question that does not fit."""
-
+DETAILS = ("sides", "scores", "wanted", "turns", "turns_left_out", "texts", "also")
 
 OUTCOMES: dict[str, Tone] = {"error": "bad", "fail": "bad", "not measured": "warn", "pass": "ok"}
 """The outcomes of a run's questions, the worst first, with their colours."""
@@ -217,7 +209,6 @@ def page_data(
     signature: Signature,
     trace_links: Iterable[str | None],
     questions: Sequence[dict[str, Any]],
-    room: int = WHOLE,
     **others: Any,
 ) -> str:
     """Return the JSON that the script of a page reads: its questions, and the words that they share."""
@@ -239,19 +230,14 @@ def page_data(
         **score_scale(signature),
         **others,
     }
-    return f'{script_safe(head)[:-1]},"questions":[{",".join(fitted(map(script_safe, questions), room))}]}}'
+    return f'{script_safe(head)[:-1]},"questions":[{",".join(fitted(questions))}]}}'
 
 
-def fitted(questions: Iterable[str], room: int) -> Iterator[str]:
+def fitted(questions: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield each question as a JSON object. A page of 10,000 stays below 15 MB, whatever their sources hold."""
     total = 0
     for question in questions:
-        fits = total + len(question) <= room
-        text = question if fits else script_safe(_bare(json.loads(question)))
-        total += len(text.encode())
+        whole = total < WHOLE
+        text = script_safe({name: value for name, value in question.items() if whole or name not in DETAILS})
+        total += len(text)
         yield text
-
-
-def _bare(question: dict[str, Any]) -> dict[str, Any]:
-    fields = {name: question[name] for name in BARE if name in question}
-    return fields | {name: fields[name][:QUESTION] for name in ("q", "detail") if name in fields}

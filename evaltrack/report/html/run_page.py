@@ -20,7 +20,7 @@ from evaltrack.report.html.page import (
     shown,
     with_code,
 )
-from evaltrack.report.html.questions import OUTCOMES, WHOLE, longest, page_data, run_questions
+from evaltrack.report.html.questions import OUTCOMES, longest, page_data, run_questions
 from evaltrack.report.run_text import WIDTH, print_run
 from evaltrack.report.templates import printed, say
 from evaltrack.report.words import (
@@ -35,10 +35,6 @@ LISTED = 2_000
 MESSAGES, GROUPS = 10, 60
 SAMPLED = 500
 """Passed questions that are listed if the run has more than `LISTED` questions."""
-
-SAMPLE_BYTES = 2_500_000
-"""Bytes of the listed questions of such a run up to which they are whole."""
-
 
 Read = Callable[[list[str] | None, Collection[str] | None], Iterable[Row]]
 """Reads rows in the order of the golden set: some columns, of some ids; None is all."""
@@ -60,9 +56,7 @@ def run_html(result: RunResult, read: Read, around: Around) -> str:
     """Return the page of a result and its rows. Above `LISTED` questions, only a sample of the passed ones is shown."""
     questions = _choose_questions(result, read, around)
     title = f"{say.run_headline(result)}: {clip(result.signature.golden, 80)}"
-    room = SAMPLE_BYTES if _num_rows(result, around) > LISTED else WHOLE
-    links = (around.trace_link,)
-    data = page_data(title, result.signature, links, questions, room, compared=False, labels=[""])
+    data = page_data(title, result.signature, (around.trace_link,), questions, compared=False, labels=[""])
     return document(title, _body(result, questions, around), script=questions_script(), data=data)
 
 
