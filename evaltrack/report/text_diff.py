@@ -1,16 +1,13 @@
-"""Computes the word diff and the line diff of two texts, and shortens the unchanged parts."""
+"""Computes the word diff of two texts, and shortens the unchanged parts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import groupby, zip_longest
+from itertools import groupby
 from operator import itemgetter
 from typing import Literal
-
-from evaltrack.records.base import count
 
 Piece = tuple[Literal["same", "removed", "added"], str]
 """A piece of text, and the side that has it."""
@@ -103,73 +100,3 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Yield neighbours of one kind as one piece; no piece is empty."""
     for kind, group in groupby((piece for piece in pieces if piece[1]), key=itemgetter(0)):
         yield kind, "".join(text for _, text in group)
-
-
-# Line by line
-
-LineKind = Literal["same", "removed", "added", "gap"]
-CONTEXT = 2
-"""Unchanged lines shown above and below a change."""
-
-LINES, CHARACTERS, ROWS = 400, 20_000, 80
-"""Lines and characters of each side that are compared, and lines that are shown."""
-
-ALIKE = 0.4
-"""Share of the text that a line must keep for its changes to be marked. Below it is a different line."""
-
-
-@dataclass(frozen=True)
-class DiffLine:
-    """One line: its number on each side, and its pieces. A gap says how many lines are left out."""
-
-    kind: LineKind
-    before: int | None
-    after: int | None
-    pieces: tuple[Piece, ...]
-
-
-def document_diff(before: str | None, after: str | None) -> list[DiffLine]:
-    """Return the changed lines with their context. If only one side has a text, all its lines are changed.
-
-    A long line of the text is split into sentences. At most `ROWS` lines are returned.
-    """
-    old, new = (list(_lines(text or "")) for text in (before, after))
-    lines, done = list[DiffLine](), 0
-    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT):
-        lines += _gap(group[0][1] - done)
-        for kind, i, j, m, n in group:
-            if kind == "equal":
-                lines += [DiffLine("same", i + at, m + at, (("same", text),)) for at, text in enumerate(old[i:j], 1)]
-                continue
-            pairs = list(enumerate(zip_longest(old[i:j], new[m:n]), 1))
-            lines += [DiffLine("removed", i + at, None, _pieces(*pair, "removed")) for at, pair in pairs[: j - i]]
-            lines += [DiffLine("added", None, m + at, _pieces(*pair, "added")) for at, pair in pairs[: n - m]]
-        done = group[-1][2]
-    return [*lines, *_gap(len(old) - done)][:ROWS]
-
-
-def _gap(number: int) -> list[DiffLine]:
-    return [DiffLine("gap", None, None, (("same", f"{count(number, 'line')} the same"),))] if number else []
-
-
-def _lines(text: str) -> Iterator[str]:
-    sentences = (
-        sentence for line in text[:CHARACTERS].splitlines() for sentence in re.split(r"(?<=[.!?;:])\s+(?=\S)", line)
-    )
-    for place, sentence in enumerate(each for each in sentences if each.strip()):
-        if place >= LINES:
-            return
-        yield sentence.strip()
-
-
-def _pieces(before: str | None, after: str | None, side: Literal["removed", "added"]) -> tuple[Piece, ...]:
-    """Return the line of one side with its changes marked; unmarked if the two lines have little in common."""
-    own = before if side == "removed" else after
-    if before is None or after is None:
-        return (("same", own or ""),)
-    pieces = word_diff(before, after)
-    kept = sum(len(text) for kind, text in pieces if kind == "same")
-    if kept < ALIKE * max(len(before), len(after)):
-        return (("same", own or ""),)
-    (kind, first), *others = [piece for piece in pieces if piece[0] in ("same", side)]
-    return ((kind, first.lstrip()), *others)

@@ -1,4 +1,4 @@
-"""The sentences of a comparison's first screen, and documents as a code review shows them."""
+"""The sentences of a comparison's first screen."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evaltrack.compare.change import CAUSES, Cause, CauseKind, Change, CulpritKind
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule, RuleState
@@ -20,7 +18,6 @@ from evaltrack.report.comparison_words import STEPS, headline_changes, next_step
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
-from evaltrack.report.text_diff import LINES, ROWS, document_diff
 from tests.comparisons import BASELINE, CANDIDATE, DEMOTED, FLIP, LOST, MRR, RECALL, SIGNATURE, comparison, quiet
 from tests.files import check_rendering, data
 
@@ -167,57 +164,3 @@ def test_whatever_the_cause_each_rendering_says_it(kind: CauseKind, source: str 
     assert comparison_json(made)["causes"] == {kind: 1}
     for render in (comparison_text, comparison_markdown, comparison_html, comparison_junit):
         assert "1 question" in render(made)
-
-
-# Documents
-
-
-def lines(before: str | None, after: str | None) -> list[tuple[str, int | None, int | None, str]]:
-    """Kind, both numbers, and the text with its marks."""
-    marks = {"same": "{}", "removed": "[{}]", "added": "<{}>"}
-    return [
-        (row.kind, row.before, row.after, "".join(marks[kind].format(text) for kind, text in row.pieces).strip())
-        for row in document_diff(before, after)
-    ]
-
-
-def test_a_document_is_shown_as_a_review_shows_a_file() -> None:
-    before = "# Fares\nA fare is refunded in 30 days. Ask at the desk. One. Two. Three. Bring the card."
-    after = "# Fares\nA fare is refunded in 14 days. Ask at the desk. One. Two. Three. Nothing else matters here."
-    assert lines(before, after) == [
-        ("same", 1, 1, "# Fares"),
-        ("removed", 2, None, "A fare is refunded in[ 30] days."),
-        ("added", None, 2, "A fare is refunded in< 14> days."),
-        ("same", 3, 3, "Ask at the desk."),
-        ("same", 4, 4, "One."),
-        ("same", 5, 5, "Two."),
-        ("same", 6, 6, "Three."),
-        ("removed", 7, None, "Bring the card."),
-        ("added", None, 7, "Nothing else matters here."),
-    ]
-
-
-def test_lines_far_from_a_change_are_left_out_and_counted() -> None:
-    many = [f"Line {place}." for place in range(10)]
-    assert [row[0] for row in lines("\n".join(many), "\n".join([*many, "More."]))] == ["gap", "same", "same", "added"]
-    assert lines("\n".join(many), "\n".join(many)) == [("gap", None, None, "10 lines the same")]
-    assert [row[0] for row in lines("a\nb", None)] == ["removed", "removed"]
-    assert [row[0] for row in lines(None, "a")] == ["added"]
-    assert lines(None, None) == []
-
-
-@given(*[st.text(max_size=300) | st.none()] * 2)
-def test_no_word_is_lost_or_made_up(before: str | None, after: str | None) -> None:
-    for side, text in (("before", before), ("after", after)):
-        at = 0
-        for row in document_diff(before, after):
-            if row.kind != "gap" and getattr(row, side) is not None:
-                words = "".join(piece for _, piece in row.pieces).split()
-                for word in words:
-                    at = re.sub(r"\s", " ", text or "").index(word, at) + len(word)
-
-
-def test_very_long_documents_are_bounded() -> None:
-    long = "\n".join(f"{place} x" for place in range(2 * LINES))
-    assert len(document_diff(long, None)) == ROWS
-    assert len(document_diff("a " * 10**6, "b " * 10**6)) == 2

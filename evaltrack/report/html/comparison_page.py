@@ -20,7 +20,7 @@ from evaltrack.report.html.page import (
 from evaltrack.report.html.plots import metric_rows
 from evaltrack.report.html.questions import BADGES, changed_questions, page_data, score_titles
 from evaltrack.report.templates import say
-from evaltrack.report.text_diff import DiffLine, document_diff
+from evaltrack.report.text_diff import Piece, condensed, word_diff
 from evaltrack.report.words import HEADLINE_METRICS
 
 READ = 50
@@ -44,7 +44,7 @@ def comparison_html(comparison: Comparison) -> str:
         others=metric_rows(comparison, [metric for metric in comparison.metrics if metric not in main]),
         documents=list(zip(culprits, changed_parts(comparison, culprits), strict=True)),
         worse={change.id: change.question for change in comparison.worse},
-        part_lines=_part_lines,
+        part_pieces=_part_pieces,
         started=_started,
         same_settings=_same_settings(comparison),
     )
@@ -55,9 +55,10 @@ def _main_metrics(comparison: Comparison) -> list[MetricDelta]:
     return [metric for metric in comparison.metrics if metric.name in HEADLINE_METRICS or metric.regressed]
 
 
-def _part_lines(part: DocumentPart) -> list[DiffLine]:
-    """Return the lines of a chunk's diff."""
-    return document_diff(*(None if text is None else shown(text, 20_000) for text in (part.before, part.after)))
+def _part_pieces(part: DocumentPart) -> list[Piece]:
+    """Return the word diff of a chunk."""
+    was, now = (shown(text, 20_000) for text in (part.before, part.after))
+    return list(condensed(word_diff(was, now), context=200, longest=2_000, total=6_000))
 
 
 def _title(comparison: Comparison) -> str:
