@@ -15,7 +15,6 @@ from evaltrack.api.compare_sides import side_of_run
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ranking import Contender, rank
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.base import count
 from evaltrack.records.row import Row
@@ -25,7 +24,6 @@ from evaltrack.report.html.run_page import Around, run_html, run_screen
 from evaltrack.report.leaderboard import leaderboard_html
 from evaltrack.report.run_text import read_summary
 from evaltrack.report.schemas.form import Mean
-from evaltrack.report.schemas.run import SummaryForm
 from evaltrack.tracking.find_runs import (
     check_ended,
     checked_rows,
@@ -36,7 +34,7 @@ from evaltrack.tracking.find_runs import (
     read_run_table,
 )
 from evaltrack.tracking.notes import accepted_words
-from evaltrack.tracking.rows import count_rows, read_table, stored_rows
+from evaltrack.tracking.rows import read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 
@@ -64,11 +62,10 @@ def report_html(*runs: str, experiment: str | None = None, tracking_uri: str | N
 
 
 def _page(store: Store, run: Run) -> str:
-    """Return the page of a run. The rows alone determine how many questions are listed."""
     result, accepted = stored_result(store, run), accepted_words(store, run.run_id)
     with checked_rows(store, run) as rows:
         result = replace(result, read_table=partial(read_table, rows))
-        around = Around(run.name, run.traces, run.trace_link, accepted, num_rows=count_rows(rows))
+        around = Around(run.name, run.traces, run.trace_link, accepted)
         return run_html(result, partial(stored_rows, rows), around)
 
 
@@ -96,7 +93,7 @@ def stored_result(store: Store, run: Run) -> RunResult:
         experiment_id=stored.experiment_id,
         status=stored.status,
         signature=stored.signature,
-        metrics={name: value for name, value in stored.metrics.items() if _sound(name, stored)},
+        metrics=stored.metrics,
         counts=stored.counts,
         totals=defaultdict(int, stored.totals),
         groups={group: _pairs(means) for group, means in stored.groups.items()},
@@ -113,14 +110,6 @@ def stored_result(store: Store, run: Run) -> RunResult:
         settings=stored.settings,
         screen=run_screen,
     )
-
-
-def _sound(name: str, stored: SummaryForm) -> bool:
-    """Return True for a mean with a count, in [0, 1] if it is a share, and for best and largest values."""
-    table = metric_table(stored.signature.scores)
-    if name not in table.metrics:
-        return name == "combined_score_best" or name.endswith(".max")
-    return stored.counts.get(name, 0) > 0 and (not table.is_share(name) or 0 <= stored.metrics[name] <= 1)
 
 
 def _pairs(means: Mapping[str, Mean]) -> dict[str, tuple[float, int]]:

@@ -209,23 +209,15 @@ def _judge_model(judge: str) -> str | None:
     return None if judge == "none" else "+".join(name.removeprefix("openai:") for name in judge.split("+"))
 
 
-LIMIT = 20_000_000
-"""Bytes of a summary. A summary of a thousand domains has two million."""
-
-
 def read_summary(path: Path, run_id: str) -> SummaryForm:
-    """Read the summary from a downloaded artifact, which anyone with write access to the artifacts can change.
-
-    Every field must be there with its type, and every number finite.
+    """Read the summary from a downloaded artifact. Every field must be there with its type, and every number finite.
 
     Raises:
-        TrackingError: it is damaged, of another version, or larger than `LIMIT`.
+        TrackingError: it is damaged, or of another version.
     """
-    damaged = f"summary.json of run {run_id} is damaged or of another version"
-    if path.stat().st_size > LIMIT:
-        raise TrackingError(f"{damaged}: it is larger than {LIMIT:,} bytes; evaluate again")
     try:
         return SummaryForm.model_validate_json(path.read_bytes(), strict=True, extra="forbid")
     except ValidationError as error:
-        places = "; ".join(".".join(map(str, each["loc"][:3])) or "JSON" for each in error.errors()[:3])
-        raise TrackingError(f"{damaged}: {places[:200]}; evaluate again") from None
+        place = clip(".".join(map(str, error.errors()[0]["loc"]))) or "JSON"
+        problem = f"summary.json of run {run_id} is damaged or of another version: {place}; evaluate again"
+        raise TrackingError(problem) from None

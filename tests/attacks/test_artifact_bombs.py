@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evaltrack import RunResult, report_html, run_eval
+from evaltrack import RunResult, run_eval
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError
-from evaltrack.records import Question, Response, Source
-from evaltrack.records.row import row_of
+from evaltrack.records import Question, Response, Row, Source
+from evaltrack.records.row import row_of, stored_row
 from evaltrack.report.html import run_page
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.rows import file_columns, file_schema
@@ -120,17 +120,3 @@ def test_a_summary_is_read_to_the_letter(store_uri: str, tmp_path: Path) -> None
         store.client.log_text(run.run_id, json.dumps(summary | spoilt), "summary.json")
         with pytest.raises(TrackingError, match=f"is damaged or of another version: {next(iter(spoilt))}"):
             stored_result(store, find_evaluation(store, run.run_id))
-
-
-def test_how_much_is_listed_depends_on_the_rows(
-    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_page, "LISTED", 40)
-    monkeypatch.setattr(run_page, "SAMPLED", 20)
-    run = evaluated(tmp_path, store_uri, 50)
-    summary = mlflow.artifacts.load_dict(f"runs:/{run.run_id}/summary.json")
-    summary["totals"]["num_questions"] = 1
-    mlflow.MlflowClient(store_uri).log_text(run.run_id, json.dumps(summary), "summary.json")
-    page = report_html(run.run_id, tracking_uri=store_uri)
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*)</script>', page)[1])  # type: ignore[index]
-    assert len(data["questions"]) == 20

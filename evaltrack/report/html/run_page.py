@@ -48,8 +48,6 @@ class Around:
     traces: Traced = "off"
     trace_link: str | None = None
     accepted: Mapping[str, str] = field(default_factory=dict)
-    num_rows: int | None = None
-    """The number of rows, if the result was read from an artifact."""
 
 
 def run_html(result: RunResult, read: Read, around: Around) -> str:
@@ -68,7 +66,7 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around) ->
         "name": clip(around.name, 120),
         "messages": _messages(questions),
         "shown": GROUPS,
-        "listed": say.run_listed(len(questions), missed, _num_rows(result, around), LISTED - SAMPLED),
+        "listed": say.run_listed(len(questions), missed, result.totals["num_questions"], LISTED - SAMPLED),
         "first_failed": [(each["id"], each.get("q", ""), each.get("detail", "")) for each in questions[:50]],
     }
     return render("run.html", **own)
@@ -77,7 +75,7 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around) ->
 def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
     """Return the questions of the page: those that failed, did not pass, could not be measured, and passed."""
     acceptances = {key: shown(words, 1200) for key, words in around.accepted.items()}
-    total = _num_rows(result, around)
+    total = result.totals["num_questions"]
     ids = None if total <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
     rows, k = read(None, ids), result.signature.k
     listed = run_questions(rows, k, longest(total), around.traces, result.run_id, acceptances)
@@ -91,10 +89,6 @@ def _messages(questions: list[dict[str, Any]]) -> list[str]:
     foreign = f" × {FAILURES['target_error']}: "  # a target's message is foreign text without code
     shown_messages = (each if foreign in each else with_code(each) for each in messages[:MESSAGES])
     return [*shown_messages, *([f"… and {count(more, 'other message')}"] if more > 0 else [])]
-
-
-def _num_rows(result: RunResult, around: Around) -> int:
-    return result.totals["num_questions"] if around.num_rows is None else around.num_rows
 
 
 def _listed_ids(rows: Iterable[Row]) -> list[str]:
