@@ -85,12 +85,12 @@ class Delta(Form):
 
 def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:
     """Return the schema of the written form of this type."""
-    made = headed(_open(plain(TypeAdapter(kind).json_schema(mode="serialization", by_alias=True))), name, title)
+    made = headed(_open(TypeAdapter(kind).json_schema(mode="serialization", by_alias=True)), name, title)
     if is_dataclass(kind):
         made["properties"] |= {"schema": {"const": f"evaltrack.{name}/1"}}
         made["required"] = list(made["properties"])
     if "Signature" in made.get("$defs", {}):
-        signature = plain(Signature.model_json_schema())
+        signature = Signature.model_json_schema()
         made["$defs"] |= signature.pop("$defs")
         signature["required"] = list(signature["properties"])
         made["$defs"]["Signature"] = signature | {"additionalProperties": True}
@@ -99,17 +99,7 @@ def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:
 
 def headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
     """Return the schema with its dialect, name and title."""
-    return {"$schema": DIALECT, "$id": f"urn:evaltrack:{name}", "title": title} | {
-        key: value for key, value in schema.items() if key != "title"
-    }
-
-
-def plain(schema: Any, *, names: bool = False) -> Any:
-    """Return the schema without titles that repeat the names of fields. `names`: its keys are such names."""
-    if isinstance(schema, dict):
-        kept = {key: each for key, each in schema.items() if names or key != "title"}
-        return {key: plain(each, names=key in ("properties", "$defs") and not names) for key, each in kept.items()}
-    return [plain(each) for each in schema] if isinstance(schema, list) else schema
+    return {"$schema": DIALECT, "$id": f"urn:evaltrack:{name}"} | schema | {"title": title}
 
 
 def _open(schema: Any) -> Any:

@@ -16,11 +16,9 @@ from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.base import KEY_SCHEMA
 from evaltrack.records.run import Run
 from evaltrack.records.verdict import ANSWER_GRADES, Observed
-from evaltrack.report.schemas.form import Form, headed, plain
+from evaltrack.report.schemas.form import Form, headed
 from evaltrack.targets.responses import CONTENT, CONTEXTS
 from evaltrack.tracking.baselines import Baseline
-
-TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
 
 class PlannedConfiguration(Form):
@@ -96,35 +94,22 @@ class LeaderboardForm(Form):
 
 def sweep_schema() -> dict[str, Any]:
     """Return the schema of a sweep file. Each setting is a value or a list of values to try."""
-    schema = plain(SweepFile.model_json_schema())
+    schema = SweepFile.model_json_schema()
     target, fields = schema["$defs"]["SweepTarget"], schema["properties"]
-    settings = plain(EvaluationConfig.model_json_schema())["properties"]
-    shared = {name: _values(name, each) for name, each in settings.items() if name not in ELSEWHERE}
-    own = {name: each for name, each in shared.items() if name not in OF_ALL}
+    settings = {
+        name: {"description": field.description}
+        for name, field in EvaluationConfig.model_fields.items()
+        if name not in ELSEWHERE
+    }
+    own = {name: each for name, each in settings.items() if name not in OF_ALL}
     target["properties"]["settings"] |= {"properties": own, "additionalProperties": False}
-    fields["settings"] |= {"properties": shared, "additionalProperties": False}
+    fields["settings"] |= {"properties": settings, "additionalProperties": False}
     either = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/SweepTarget"}]}
     for name, item in {"targets": either, "k": fields["k"]["items"]}.items():
         listed = {"type": "array", "minItems": 1, "items": item}
         fields[name] = {"anyOf": [item, listed], "description": fields[name]["description"]}
     schema["description"] = "The file of a sweep (.yaml, .json, .toml)."
     return headed(schema, "sweep", "A sweep: evaltrack sweep FILE")
-
-
-def _values(name: str, setting: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of one value, or of a list of values to try."""
-    described = {"description": setting["description"]} if "description" in setting else {}
-    if name == "target_options":
-        scalar = {"type": ["string", "number", "boolean"]}
-        option = {"anyOf": [scalar, {"type": "array", "minItems": 1, "items": scalar}]}
-        return {"type": "object", "additionalProperties": option} | described
-    if setting.get("type") == "array":
-        value = TEXTS
-    else:
-        value = {key: each for key, each in setting.items() if key not in ("default", "description", "traits")}
-    if name in OF_ALL:
-        return {**value, **described}
-    return {"anyOf": [value, {"type": "array", "minItems": 1, "items": value}]} | described
 
 
 FORMS: dict[str, tuple[Any, str]] = {
@@ -159,7 +144,7 @@ def golden_schema() -> dict[str, Any]:
     passage["oneOf"] = [{"required": ["quote"]}, {"required": ["any_of"]}]
     schema = schema | {"properties": fields, "required": ["id", "question"]}
     schema["description"] = "One line of a golden set (.jsonl), or one element of the array in a .json file."
-    return headed(plain(schema), "golden", "A question of a golden set")
+    return headed(schema, "golden", "A question of a golden set")
 
 
 def response_schema() -> dict[str, Any]:
@@ -182,7 +167,7 @@ def response_schema() -> dict[str, Any]:
     schema = schema | {"properties": {"id": KEY_SCHEMA} | fields, "required": ["id"]}
     schema["anyOf"] = [_with_value(name) for name in (*CONTENT, *CONTEXTS, "error")]
     schema["description"] = "One line of recorded responses, `evaltrack run -t recorded:FILE`."
-    return headed(plain(schema), "response", "A recorded response")
+    return headed(schema, "response", "A recorded response")
 
 
 def verdict_schema() -> dict[str, Any]:
@@ -201,7 +186,7 @@ def verdict_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": observed["$defs"],
     }
-    return headed(plain(schema), "verdict", "A recorded verdict")
+    return headed(schema, "verdict", "A recorded verdict")
 
 
 def _with_value(name: str) -> dict[str, Any]:
