@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING
-
 from rich.console import Console
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison_words import (
     metric_lines,
 )
-from evaltrack.report.escaping import (
-    address,
-    code,
-    link,
-    raw_html,
-    sentence,
-    spaced,
-    within,
-    without_any_commands,
-)
-from evaltrack.report.templates import Ours, descriptions, environment, print_template, printed
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from evaltrack.report.escaping import within, without_any_commands
+from evaltrack.report.templates import markdown, print_template, printed
 
 
 def print_comparison(comparison: Comparison, console: Console, *, everything: bool = False) -> None:
@@ -56,26 +40,13 @@ LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1, 0)
 """Numbers of broken or lost questions to list. The first number that fits is used."""
 
 
-@cache
-def comment_templates() -> Environment:
-    """Return the templates of comments on GitHub."""
-    made = environment(spaced)
-    made.globals |= {each.__name__: _ours(each) for each in (address, code, link, raw_html, sentence)}
-    return made
-
-
-def _ours(function: Callable[..., str]) -> Callable[..., Ours]:
-    """Wrap a function whose result is already escaped."""
-    return lambda *given: Ours(function(*given))
-
-
 def comparison_markdown(comparison: Comparison) -> str:
     """Return the Markdown page: headline, main cause, broken rules, and a table of broken or lost questions.
 
     It starts with `marker`, which identifies an earlier comment to replace. Metrics, groups that changed, notes and the
     changes of the first answers are folded. Omitted questions are counted.
     """
-    template = comment_templates().get_template("comparison.md")
+    template = markdown().get_template("comparison.md")
     pages = (template.render(c=comparison, listed=listed, answers_shown=0) for listed in LISTED)
     page = next(page for page in pages if len(page.encode()) < LIMIT)
     for number in (1, 2, 3):
@@ -98,6 +69,6 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
         experiment_id: The experiment of the candidate; links are relative to MLflow's UI.
         side_by_side: True if MLflow's own view shows both runs.
     """
-    template = descriptions().get_template("comparison_note.md")
+    template = markdown().get_template("comparison_note.md")
     text = template.render(c=comparison, here=f"#/experiments/{experiment_id}", side_by_side=side_by_side)
     return within(text.rstrip("\n").split("\n"), COMPARISON_LIMIT)

@@ -61,22 +61,6 @@ def json_document(value: object) -> str:
     return json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)) + "\n"
 
 
-def plain(text: str, limit: int = 160) -> str:
-    """Return foreign text as one line of at most `limit` characters, with Markdown and HTML escaped."""
-    line = one_line(text, limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    line = re.sub(r"([\\`*_{}\[\]()#+!|~:@-])", r"\\\1", line)
-    return re.sub(r"^(\d+)\.", r"\1\\.", line)
-
-
-def described(text: str, limit: int = 160) -> str:
-    """Return `plain` text for MLflow's descriptions.
-
-    They show a backslash before a colon or an at sign, and make a link of a word that begins with ``www``.
-    """
-    line = re.sub(r"\\:(?=\s|$)", ":", plain(text, limit)).replace("\\:", "&#58;").replace("\\@", "&#64;")
-    return re.sub(r"(?i)\b(www)\.", r"\1&#46;", line)
-
-
 def within(lines: Iterable[str], limit: int, rest: str = "\n… more in the report\n") -> str:
     """Join the lines that fit the limit. If some do not fit, `rest` is the last line."""
     note = ""
@@ -87,10 +71,12 @@ def within(lines: Iterable[str], limit: int, rest: str = "\n… more in the repo
     return note
 
 
-# GitHub
+# Markdown
 
 UNSEEN = "&#8203;"
-"""A zero-width space. GitHub looks for mentions and references after it rendered Markdown and dropped backslashes."""
+"""A zero-width space. GitHub looks for mentions and references after it rendered Markdown and dropped backslashes.
+MLflow shows a backslash before a colon, and makes links of addresses.
+"""
 
 _MARKUP = re.compile(
     r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])|^[#=]|^[+-](?=[\s-]|$)|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{3}))[.)](?=\s|$)"
@@ -102,7 +88,7 @@ _URL = re.compile(r"https?://[^\s<>\\]+", re.IGNORECASE)
 
 
 def inert(text: str | None, limit: int = 160) -> str:
-    """Return foreign text as one line, in which GitHub sees no markup, link, mention, reference, or formula."""
+    """Return foreign text as one line, in which no renderer sees markup, a link, mention, reference, or formula."""
     return _unlinked(_REFERENCE.sub(rf"\g<0>{UNSEEN}", _escaped(clip(text, limit))))
 
 
@@ -140,7 +126,7 @@ def sentence(text: str, limit: int = 800) -> str:
 def spaced(text: str) -> str:
     """Return `inert` text with its leading and trailing space."""
     before, after = text[:1].isspace(), text[1:] and text[-1].isspace()
-    return f"{' ' * before}{inert(text, 2_000)}{' ' * bool(after)}"
+    return f"{' ' * before}{inert(text, 3_000)}{' ' * bool(after)}"
 
 
 def address(url: str | None, words: str) -> str:

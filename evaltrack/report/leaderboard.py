@@ -16,7 +16,7 @@ from evaltrack.report.escaping import json_document, one_line, within
 from evaltrack.report.html.page import document, render, shown
 from evaltrack.report.run_text import NOTE_LIMIT
 from evaltrack.report.schemas.others import LeaderboardForm, PlanForm, PlannedConfiguration
-from evaltrack.report.templates import descriptions, markdown, print_template, sentences
+from evaltrack.report.templates import markdown, print_template, sentences
 from evaltrack.report.words import METRIC_TITLES, number
 
 NONE = "–"
@@ -123,7 +123,7 @@ def leaderboard_note(result: SweepResult) -> str:
         each.name: f"#/experiments/{result.experiment_id}/runs/{quote(each.contender.runs[0].run_id, safe='')}"
         for each in result.leaderboard.standings
     }
-    template = descriptions().get_template("leaderboard.md")
+    template = markdown().get_template("leaderboard.md")
     text = template.render(name=result.name, links=links, **board_fields(result.leaderboard))
     return within(text.rstrip("\n").split("\n"), NOTE_LIMIT, "\n… the artifact leaderboard.html holds all\n")
 

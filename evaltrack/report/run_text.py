@@ -31,7 +31,7 @@ from evaltrack.report.schemas.run import (
     RunAim,
     SummaryForm,
 )
-from evaltrack.report.templates import descriptions, markdown, print_template
+from evaltrack.report.templates import markdown, print_template
 from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import TABLE, TABLE_ROWS
 
@@ -75,7 +75,7 @@ def run_note(result: RunResult, taken: int = 0) -> str:
         "domains": domains,
         "worst": [*(name for name, _ in domains[:SHOWN]), *(name for name in result.groups if name in LEVELS)],
     }
-    text = descriptions().get_template("run.md").render(fields)
+    text = markdown().get_template("run.md").render(fields)
     return within(text.rstrip("\n").split("\n"), NOTE_LIMIT - taken)
 
 

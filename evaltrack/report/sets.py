@@ -103,7 +103,7 @@ def print_set_comparisons(made: SetComparisons, console: Console) -> None:
 
 def sets_markdown(made: SetComparisons) -> str:
     """Return the same table and reasons as Markdown."""
-    return comment_templates().get_template("compared_sets.md").render(_fields(made)).rstrip() + "\n"
+    return markdown().get_template("compared_sets.md").render(_fields(made)).rstrip() + "\n"
 
 
 QUESTIONS = 10

@@ -18,7 +18,17 @@ from rich.markup import escape
 from rich.text import Text
 
 from evaltrack.records.base import count, first_of, verb
-from evaltrack.report.escaping import BREAK, clip, described, plain, without_any_commands
+from evaltrack.report.escaping import (
+    BREAK,
+    address,
+    clip,
+    code,
+    link,
+    raw_html,
+    sentence,
+    spaced,
+    without_any_commands,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -65,9 +75,19 @@ def helpers() -> dict[str, Any]:
 
 
 _plain = cache(partial(environment, str))
-markdown = cache(partial(environment, partial(plain, limit=3_000)))
-descriptions = cache(partial(environment, partial(described, limit=2_000)))
-"""The templates of MLflow's descriptions."""
+
+
+@cache
+def markdown() -> Environment:
+    """Return the Markdown templates: of comments on GitHub, of MLflow's descriptions, and of artifacts."""
+    made = environment(spaced)
+    made.globals |= {each.__name__: _ours(each) for each in (address, code, link, raw_html, sentence)}
+    return made
+
+
+def _ours(function: Callable[..., str]) -> Callable[..., Ours]:
+    """Wrap a function whose result is already escaped."""
+    return lambda *given: Ours(function(*given))
 
 
 def sentences(name: str, **fields: Any) -> list[str]:

@@ -465,7 +465,7 @@ def test_a_penalty_says_what_it_is_for(gap: int, points: int, bands: str) -> Non
 
 def test_a_note_fits_into_a_tag_of_mlflow() -> None:
     rows = tuple(
-        row(place, "<&>" * 100, passed=False, failure=Failure(kind="target_error", message="&*" * 500))
+        row(place, "$" * 300, passed=False, failure=Failure(kind="target_error", message="&*" * 500))
         for place in range(SHOWN)
     )
     note = run_note(result(missed=rows, errors=rows, groups={"&" * 1_000_000: {"recall_at_k": (0.5, 4)}}))
