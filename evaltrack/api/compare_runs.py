@@ -22,7 +22,7 @@ from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name, open_golden
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.report.comparison_text import comparison_markdown, comparison_note, comparison_text
-from evaltrack.report.escaping import clip
+from evaltrack.report.escaping import one_line
 from evaltrack.report.html.comparison_page import comparison_html, comparison_screen
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
@@ -112,7 +112,7 @@ def _log(store: Store, comparison: Comparison, *, beside: bool) -> None:
         "broke": flips.get("broke"),
         "fixed": flips.get("fixed"),
         "change": passes and passes.delta,
-        "cause": clip(say.cause(comparison), 300),
+        "cause": one_line(say.cause(comparison), 300),
     }
     texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
     release_free_memory()  # the page takes many times its size while it is made

@@ -14,7 +14,7 @@ from evaltrack.report.comparison_words import (
     cause_rest,
     reasons,
 )
-from evaltrack.report.escaping import clip, json_document, without_any_commands
+from evaltrack.report.escaping import json_document, one_line, without_any_commands
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.sets import compared_sets_html, page_names, sets_json_text, sets_markdown, sets_text
@@ -40,9 +40,9 @@ def sets_junit(made: SetComparisons) -> str:
     """Return the JUnit XML of several golden sets. A set that could not be compared is one case with an error."""
     suites: list[tuple[str, list[_Case]]] = []
     for each in made.sets:
-        golden = clip(each.golden, 80)
+        golden = one_line(each.golden, 80)
         if each.comparison is None:
-            suites.append((golden, [_Case("gate", "verdict", "error", clip(each.problem, 600))]))
+            suites.append((golden, [_Case("gate", "verdict", "error", one_line(each.problem, 600))]))
         else:
             suites.append((f"gate of {golden}", list(_rules(each.comparison))))
             suites.append((golden, list(_questions(each.comparison))))
@@ -70,23 +70,23 @@ def _rules(comparison: Comparison) -> Iterator[_Case]:
     for rule in comparison.rules:
         result = {"broken": "failure", "unknown": "error"}.get(rule.state, "")
         name = rule.kind if rule.metric is None else metric_title(rule.metric.name, k)
-        where = f" in {clip(rule.where)}" if rule.where else ""
+        where = f" in {one_line(rule.where)}" if rule.where else ""
         yield _Case("gate", name + where, result, say.rule(rule, comparison))
 
 
 def _questions(comparison: Comparison) -> Iterator[_Case]:
-    golden, k = clip(comparison.candidate.signature.golden, 80), comparison.candidate.signature.k
+    golden, k = one_line(comparison.candidate.signature.golden, 80), comparison.candidate.signature.k
     for change in comparison.listed:
         name, message = _name(change.id, change.question), f"{say.changed(change)}{''.join(cause_rest(change))}"
-        yield _Case(clip(change.domain), name, _result(change, comparison), message, change, k)
+        yield _Case(one_line(change.domain), name, _result(change, comparison), message, change, k)
     apart = {"edited": comparison.edited, "added": comparison.added, "removed": comparison.removed}
     for why, ids in (apart | {"not selected": comparison.not_selected}).items():
         for each in ids:
-            yield _Case(golden, clip(each), "skipped", f"{why}: not compared")
+            yield _Case(golden, one_line(each), "skipped", f"{why}: not compared")
     for row in comparison.same if len(comparison.same) == comparison.count("identical") else ():
         outcome = row.outcome if comparison.passing_compared or row.target_failed else "not compared"
         result = "skipped" if outcome in UNMEASURED else ""
-        yield _Case(clip(row.domain), _name(row.id, row.question), result, f"{outcome} on both sides")
+        yield _Case(one_line(row.domain), _name(row.id, row.question), result, f"{outcome} on both sides")
 
 
 def _result(change: Change, comparison: Comparison) -> str:
@@ -104,7 +104,7 @@ UNMEASURED = {"error", "not measured"}
 
 def _name(key: str, question: str | None) -> str:
     """Return ``7: Can I get a refund?``, or the id alone if the question's text was not read."""
-    return ": ".join(filter(None, (clip(key), clip(question))))
+    return ": ".join(filter(None, (one_line(key), one_line(question))))
 
 
 SHOWN = 10
@@ -134,7 +134,7 @@ def annotations(comparison: Comparison) -> Iterator[str]:
 def _annotation(about: Comparison | Change) -> tuple[str, str]:
     """Return the title and the message of a verdict or a question."""
     if isinstance(about, Change):
-        asked = f"\nasked: {clip(about.question)}" if about.question else ""
+        asked = f"\nasked: {one_line(about.question)}" if about.question else ""
         return say.changed(about), f"{say.why(about)}{asked}"
     lines = [say.cause(about), say.sides(about), *reasons(about)[:SHOWN], say.reruns(about.reruns), say.summary(about)]
     return say.headline(about), "\n".join(filter(None, lines))

@@ -14,7 +14,7 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Ru
 from evaltrack.compare.culprits import Culprit
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.metric import EXACT, MINUS
-from evaltrack.report.escaping import clip
+from evaltrack.report.escaping import one_line
 from evaltrack.report.templates import say, sentences
 from evaltrack.report.text_diff import Piece, condensed, word_diff
 from evaltrack.report.words import (
@@ -68,13 +68,13 @@ FATES: dict[Fate, FateWords] = {
 
 def marker(golden: str) -> str:
     """Return the hidden first line of every comment for this golden set. It is the same for all runs."""
-    name = quote(clip(golden, 80), safe=" ").replace("--", "-%2D")
+    name = quote(one_line(golden, 80), safe=" ").replace("--", "-%2D")
     return f"<!-- evaltrack:{name} -->"
 
 
 def rules_words(comparison: Comparison) -> list[tuple[RuleState, str]]:
     """Return the state and the sentence of each rule, broken rules first."""
-    return [(rule.state, clip(say.rule(rule, comparison), 300)) for rule in comparison.rules]
+    return [(rule.state, one_line(say.rule(rule, comparison), 300)) for rule in comparison.rules]
 
 
 def reasons(comparison: Comparison) -> list[str]:
@@ -221,7 +221,7 @@ def pieces(change: Change) -> Iterator[Piece]:
 def piece_words(text: str) -> tuple[str, str, str]:
     """Return a piece of a word diff as a line, between its spaces. Unprintable text is a replacement character."""
     before, after = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
-    return before, clip(text, 500) or "\N{REPLACEMENT CHARACTER}", after
+    return before, one_line(text, 500) or "\N{REPLACEMENT CHARACTER}", after
 
 
 # The main cause
@@ -265,7 +265,7 @@ def num_failed(error: Culprit, comparison: Comparison) -> int:
 
 def quoted(name: str | None, limit: int) -> str:
     """Return a foreign name in quotation marks."""
-    words = clip(name, limit)
+    words = one_line(name, limit)
     return f"“{words}”" if words else ""
 
 

@@ -20,20 +20,14 @@ SCANNED = 10_000
 """Characters of a foreign text that are read. No rendering shows as many."""
 
 
-def clip(text: str | None, limit: int = 160) -> str:
-    """Return foreign text as one line of at most `limit` characters. Texts of megabytes are fast too."""
-    text = text or ""
-    if len(text) <= limit and text.isprintable():
-        return without_commands(" ".join(text.split()))
-    return one_line(text if len(text) <= SCANNED else text[:SCANNED] + "…", limit)
-
-
-def one_line(text: str, limit: int = 160) -> str:
+def one_line(text: str | None, limit: int = 160) -> str:
     """Return foreign text as one line of at most `limit` characters.
 
     Control characters and marks that reorder text are removed, and commands of CI runners are broken. The zero-width
     spaces that break commands do not count for the limit.
     """
+    text = text or ""
+    text = text if len(text) <= SCANNED else text[:SCANNED] + "…"
     line = "".join(c if c.isprintable() else " " for c in text.replace(BREAK, ""))
     line = " ".join(line.split())
     # not `cut`: each start of the command line imports this module, and would import all records with it
@@ -89,7 +83,7 @@ _URL = re.compile(r"https?://[^\s<>\\]+", re.IGNORECASE)
 
 def inert(text: str | None, limit: int = 160) -> str:
     """Return foreign text as one line, in which no renderer sees markup, a link, mention, reference, or formula."""
-    return _unlinked(_REFERENCE.sub(rf"\g<0>{UNSEEN}", _escaped(clip(text, limit))))
+    return _unlinked(_REFERENCE.sub(rf"\g<0>{UNSEEN}", _escaped(one_line(text, limit))))
 
 
 def _escaped(line: str) -> str:
@@ -104,7 +98,7 @@ def _unlinked(escaped: str) -> str:
 
 def code(text: str | None, limit: int = 160) -> str:
     """Return foreign text as code, also inside a table. GitHub finds no references in code, so ids need no escapes."""
-    line = clip(text, limit)
+    line = one_line(text, limit)
     if not line or not re.search(r"[`|$\\<]", line):
         return f"`{line}`" if line else ""
     return f"<code>{_unlinked(_escaped(line))}</code>"
@@ -112,12 +106,12 @@ def code(text: str | None, limit: int = 160) -> str:
 
 def raw_html(text: str, limit: int = 300) -> str:
     """Return foreign text for an HTML block of the page, where Markdown is not parsed."""
-    return _unlinked(_REFERENCE.sub(rf"\g<0>{UNSEEN}", escape(clip(text, limit), quote=False)))
+    return _unlinked(_REFERENCE.sub(rf"\g<0>{UNSEEN}", escape(one_line(text, limit), quote=False)))
 
 
 def sentence(text: str, limit: int = 800) -> str:
     """Return a sentence of evaltrack, with foreign names in backticks as code. All of it is inert."""
-    parts = clip(text, limit).split("`")
+    parts = one_line(text, limit).split("`")
     if len(parts) % 2 == 0:  # a name holds a backtick, or was cut
         return inert(text, limit)
     return "".join(code(part, limit) if place % 2 else spaced(part) for place, part in enumerate(parts))

@@ -22,7 +22,7 @@ from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Row, outcome_of, text_digest
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.report.escaping import clip, json_without_commands, within
+from evaltrack.report.escaping import json_without_commands, one_line, within
 from evaltrack.report.schemas.run import (
     EvaluationForm,
     EvaluationMetadata,
@@ -71,7 +71,7 @@ def run_note(result: RunResult, taken: int = 0) -> str:
         "golden": quote(result.signature.golden, safe=""),
         "table": TABLE if result.totals["num_questions"] <= TABLE_ROWS else ROWS,
         "kind": "table" if result.totals["num_questions"] <= TABLE_ROWS else "file",
-        "target": clip(result.signature.target.replace("`", ""), 300),
+        "target": one_line(result.signature.target.replace("`", ""), 300),
         "domains": domains,
         "worst": [*(name for name, _ in domains[:SHOWN]), *(name for name in result.groups if name in LEVELS)],
     }
@@ -218,6 +218,6 @@ def read_summary(path: Path, run_id: str) -> SummaryForm:
     try:
         return SummaryForm.model_validate_json(path.read_bytes(), strict=True, extra="forbid")
     except ValidationError as error:
-        place = clip(".".join(map(str, error.errors()[0]["loc"]))) or "JSON"
+        place = one_line(".".join(map(str, error.errors()[0]["loc"]))) or "JSON"
         problem = f"summary.json of run {run_id} is damaged or of another version: {place}; evaluate again"
         raise TrackingError(problem) from None

@@ -16,7 +16,7 @@ from evaltrack.records.base import count
 from evaltrack.records.row import Row, failure_words
 from evaltrack.report.comparison_text import comment_templates
 from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, next_steps, reasons
-from evaltrack.report.escaping import clip, json_document
+from evaltrack.report.escaping import json_document, one_line
 from evaltrack.report.html.page import document, render
 from evaltrack.report.run_text import run_json
 from evaltrack.report.schemas.comparison import MissingComparison, comparison_json
@@ -62,7 +62,7 @@ def sets_table(results: Sequence[RunResult]) -> list[list[str]]:
 def _run_cells(result: RunResult, names: list[str], *, with_status: bool) -> list[str]:
     totals, part = result.totals, result.signature.selection
     asked = f"{totals['num_questions']:,}" + (f" of {part.total:,}" if part else "")
-    cells = [clip(result.signature.golden, 80), asked, *(_mean(result, name) for name in names)]
+    cells = [one_line(result.signature.golden, 80), asked, *(_mean(result, name) for name in names)]
     return [*cells, f"{totals['num_errors']:,}", *[result.status] * with_status, result.run_id[:8]]
 
 
@@ -168,7 +168,7 @@ def comparisons_table(made: SetComparisons) -> list[list[str]]:
 
 
 def _compared_cells(each: ComparedSet, names: list[str]) -> list[str]:
-    made, head = each.comparison, [clip(each.golden, 80), VERDICT_TITLES[each.verdict]]
+    made, head = each.comparison, [one_line(each.golden, 80), VERDICT_TITLES[each.verdict]]
     if made is None:
         return [*head, *["–"] * (5 + len(names))]
     part = made.candidate.signature.selection

@@ -21,9 +21,9 @@ from evaltrack.records.base import count, first_of, verb
 from evaltrack.report.escaping import (
     BREAK,
     address,
-    clip,
     code,
     link,
+    one_line,
     raw_html,
     sentence,
     spaced,
@@ -55,7 +55,7 @@ def loaded(package: str = "evaltrack.report", **escaping: Any) -> Environment:
     made = Environment(  # noqa: S701 - `escaping` does it # nosec B701
         loader=PackageLoader(package), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, **escaping
     )
-    made.filters |= {"amount": "{:,}".format, "clip": clip, "count": count, "ours": Ours}
+    made.filters |= {"amount": "{:,}".format, "clip": one_line, "count": count, "ours": Ours}
     made.globals |= helpers()
     made.filters["number"] = made.globals["number"]
     return made

@@ -12,7 +12,8 @@ from evaltrack.metrics.metric import MINUS
 from evaltrack.records import Row
 from evaltrack.records.base import first_of
 from evaltrack.records.row import failure_words
-from evaltrack.report.escaping import clip
+from evaltrack.records.row import stored_row
+from evaltrack.report.escaping import clip, one_line
 from evaltrack.report.templates import say, sentences
 from evaltrack.stats.intervals import share_interval
 
@@ -142,7 +143,7 @@ def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
         groups.setdefault(message_kind(message), (message, []))[1].append(key)
     lines = []
     for message, ids in sorted(groups.values(), key=lambda each: -len(each[1])):
-        lines.append(f"{len(ids):,} × {clip(failure_words(message), 200)} ({first_ids(ids, 60)})")
+        lines.append(f"{len(ids):,} × {one_line(failure_words(message), 200)} ({first_ids(ids, 60)})")
     return lines
 
 
@@ -153,7 +154,7 @@ def run_errors(result: RunResult) -> list[str]:
 
 def first_ids(ids: Sequence[str], limit: int) -> str:
     """Return ``q1, q2, q3, …``: the first three, each in at most `limit` characters."""
-    return first_of([clip(key, limit) for key in ids[:3]], 3, len(ids))
+    return first_of([one_line(key, limit) for key in ids[:3]], 3, len(ids))
 
 
 def missed_words(row: Row, k: int) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.report.escaping import BREAK, clip
+from evaltrack.report.escaping import BREAK, one_line
 from tests.conftest import evaltrack
 from tests.files import data, put
 from tests.judging import cli
@@ -95,7 +95,7 @@ def test_data_and_texts_stay_what_they_were() -> None:
     for order in ("##[error]pwned", "\\##vso[task.debug]pwned"):
         for rendering in ("run, JSON", "comparison, JSON"):
             assert order in str(json.loads(rendered(rendering, PLACES["question"], order)))
-    assert clip("a ##[error]b", 12) == clip(clip("a ##[error]b", 12), 12) == f"a ##{BREAK}[error]b"
+    assert one_line("a ##[error]b", 12) == one_line(one_line("a ##[error]b", 12), 12) == f"a ##{BREAK}[error]b"
 
 
 ORDER = "x\n::error::pwned"

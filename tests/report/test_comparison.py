@@ -28,7 +28,7 @@ from evaltrack.report.comparison_files import (
 )
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text, print_comparison
 from evaltrack.report.comparison_words import shown_groups
-from evaltrack.report.escaping import clip
+from evaltrack.report.escaping import one_line
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.templates import say
@@ -212,9 +212,9 @@ def test_a_text_of_a_megabyte_stays_short_everywhere() -> None:
     made = comparison(flips=(replace(change, cause=replace(DEMOTED, detail=word)),))
     for render in (shown, commands, comparison_markdown, comparison_junit):
         assert max(map(len, render(made).splitlines())) < 2_000
-    assert clip(word) == "x" * 159 + "…"
-    assert clip("a \n b") == "a b"
-    assert clip(None) == ""
+    assert one_line(word) == "x" * 159 + "…"
+    assert one_line("a \n b") == "a b"
+    assert one_line(None) == ""
 
 
 # JSON

@@ -10,7 +10,7 @@ from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.culprits import DocumentPart, changed_parts
 from evaltrack.records.run import OWN_PARAM, PACKAGES, Run
 from evaltrack.report.comparison_text import comparison_text
-from evaltrack.report.escaping import clip
+from evaltrack.report.escaping import one_line
 from evaltrack.report.html.page import (
     document,
     questions_script,
@@ -62,7 +62,7 @@ def _part_pieces(part: DocumentPart) -> list[Piece]:
 
 
 def _title(comparison: Comparison) -> str:
-    return f"{say.verdict(comparison)}: {clip(comparison.candidate.signature.golden, 80)}"
+    return f"{say.verdict(comparison)}: {one_line(comparison.candidate.signature.golden, 80)}"
 
 
 def _started(run: Run) -> str:

@@ -14,7 +14,7 @@ from evaltrack.records import Signature
 from evaltrack.records.row import Row, Traced, failure_message, failure_words
 from evaltrack.records.run import Run
 from evaltrack.report.comparison_words import FATES, Tone
-from evaltrack.report.escaping import clip
+from evaltrack.report.escaping import one_line
 from evaltrack.report.html.page import safe_link, script_safe, shown
 from evaltrack.report.html.question_parts import (
     DIMENSIONS,
@@ -154,7 +154,7 @@ def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
 def _note(change: Change) -> str:
     """Return the result of its reruns, and who accepted it. The head of the page says why nothing was rerun."""
     was_rerun = change.rerun is not None and change.rerun.state != "not rerun"
-    return "; ".join(filter(None, (say.rerun(change.rerun) if was_rerun else "", clip(change.accepted, 200))))
+    return "; ".join(filter(None, (say.rerun(change.rerun) if was_rerun else "", one_line(change.accepted, 200))))
 
 
 def _source_diff(before: Row, after: Row, cause: Cause) -> list[Piece]:

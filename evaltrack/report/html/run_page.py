@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records.base import count
 from evaltrack.records.row import FAILURES, Row
-from evaltrack.report.escaping import clip
+from evaltrack.report.escaping import clip, one_line
 from evaltrack.report.html.page import (
     document,
     questions_script,
@@ -53,7 +53,7 @@ class Around:
 def run_html(result: RunResult, read: Read, around: Around) -> str:
     """Return the page of a result and its rows. Above `LISTED` questions, only a sample of the passed ones is shown."""
     questions = _choose_questions(result, read, around)
-    title = f"{say.run_headline(result)}: {clip(result.signature.golden, 80)}"
+    title = f"{say.run_headline(result)}: {one_line(result.signature.golden, 80)}"
     data = page_data(title, result.signature, (around.trace_link,), questions, compared=False, labels=[""])
     return document(title, _body(result, questions, around), script=questions_script(), data=data)
 
@@ -63,7 +63,7 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around) ->
     own = {
         "result": result,
         "run_kind": run_kind,
-        "name": clip(around.name, 120),
+        "name": one_line(around.name, 120),
         "messages": _messages(questions),
         "shown": GROUPS,
         "listed": say.run_listed(len(questions), missed, result.totals["num_questions"], LISTED - SAMPLED),
