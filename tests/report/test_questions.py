@@ -10,9 +10,7 @@ from evaltrack.records.row import Row
 from evaltrack.records.verdict import Observed, Verdict
 from evaltrack.report.html import questions
 from evaltrack.report.html.question_parts import (
-    JUDGES,
     QUOTE,
-    QUOTES,
     ScoreScope,
     score_changes,
     score_lines,
@@ -50,16 +48,15 @@ def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
     (made,) = verdicts(Row(id="1", verdicts=(Verdict(judge="a", reasoning="so", observed=seen),)))
     assert made["grades"] == GRADES
     assert made["quotes"][0] == "this"
-    assert len(made["quotes"]) == QUOTES
+    assert len(made["quotes"]) == 31
     assert max(map(len, made["quotes"])) == QUOTE
-    assert made["more_quotes"] == 31 - QUOTES
 
 
-def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
-    panel = tuple(Verdict(judge=str(place), reasoning="so") for place in range(JUDGES + 3))
+def test_judges_of_own_scores_come_last() -> None:
+    panel = tuple(Verdict(judge=str(place), reasoning="so") for place in range(3))
     said = {name: Verdict(judge="j", reasoning=text) for name, text in {"polite": "Very.\x1b", "empty": ""}.items()}
     made = verdicts(Row(id="1", verdicts=panel, score_verdicts=said))
-    assert len(made) == JUDGES + 1
+    assert len(made) == 4
     assert made[-1] == {"judge": "polite", "said": "Very.�"}
 
 

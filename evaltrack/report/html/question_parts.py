@@ -55,16 +55,11 @@ def _rank(row: Row | None) -> int | None:
 LAST_TURNS = 20
 """Last turns before a question that a page shows."""
 
-TURN_LIMIT = 2000
-"""Characters of one turn. A page of many questions shows fewer."""
-
 
 def turns_before(row: Row, limit: int) -> dict[str, Any]:
     """Return the last turns before the question as role and text, and the number of earlier ones."""
-    if not row.history:  # a fast path: most rows have none
-        return {}
     last = row.history[-LAST_TURNS:]
-    room = max(100, min(TURN_LIMIT, limit // max(1, len(last))))
+    room = max(100, limit // max(1, len(last)))
     return {
         "turns": [[turn.role, shown(turn.content, room)] for turn in last],
         "turns_left_out": len(row.history) - len(last),
@@ -136,8 +131,8 @@ def _texts_differ(one: RowSource, other: RowSource | None) -> bool:
     return None not in digests and digests[0] != digests[1]
 
 
-JUDGES, SAID, QUOTES, QUOTE = 12, 3000, 16, 300
-"""The most judges of a response, characters of a judge's reasoning, quotes, and characters of a quote."""
+SAID, QUOTE = 3000, 300
+"""Characters of a judge's reasoning, and of a quote."""
 
 OVERALL, *PARTS = ANSWER_GRADES
 DIMENSIONS = tuple(Dimensions.model_fields)
@@ -146,10 +141,15 @@ DIMENSIONS = tuple(Dimensions.model_fields)
 def verdicts(row: Row) -> list[dict[str, Any]]:
     """Return an object for each judge.
 
-    It holds `judge`, `said`, and if known `score`, `declined`, `grades`, `quotes` and `more_quotes`. The reasoning of
-    the judges of user-defined scores follows, under the names of the scores.
+    It holds `judge`, `said`, and if known `score`, `declined`, `grades` and `quotes`. The reasoning of the judges of
+    user-defined scores follows, under the names of the scores.
     """
-    return [*map(_verdict, row.verdicts[:JUDGES]), *_of_scores(row)]
+    of_scores = [
+        {"judge": shown(name, 80), "said": shown(verdict.reasoning, SAID)}
+        for name, verdict in row.score_verdicts.items()
+        if verdict.reasoning
+    ]
+    return [*map(_verdict, row.verdicts), *of_scores]
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -162,20 +162,13 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "score": verdict.overall_score,
         "declined": verdict.declined,
         "grades": grades | (observed.dimensions.model_dump() if observed else {}),
-        "quotes": [shown(quote, QUOTE) for quote in quotes[:QUOTES]],
-        "more_quotes": len(quotes[QUOTES:]) or None,
+        "quotes": [shown(quote, QUOTE) for quote in quotes],
     }
     return {name: value for name, value in fields.items() if value is not None and value not in ({}, [])}
 
 
 def _quotes(observed: Observed) -> list[str]:
     return list(dict.fromkeys(quote for each in observed.quotes.values() for quote in each if quote.strip()))
-
-
-def _of_scores(row: Row) -> Iterator[dict[str, Any]]:
-    for name, verdict in list(row.score_verdicts.items())[:JUDGES]:
-        if verdict.reasoning:
-            yield {"judge": shown(name, 80), "said": shown(verdict.reasoning, SAID)}
 
 
 SCORES_SHOWN = tuple(

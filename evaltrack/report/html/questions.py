@@ -18,7 +18,6 @@ from evaltrack.report.escaping import one_line
 from evaltrack.report.html.page import safe_link, script_safe, shown
 from evaltrack.report.html.question_parts import (
     DIMENSIONS,
-    JUDGES,
     ScoreScope,
     compared_scope,
     expected_alone,
@@ -188,7 +187,6 @@ def _side(row: Row, other: Row | None, k: int, limit: int, trace: str | None) ->
         "expects": expected_alone(row),
         "tools": [shown(tool, 80) for tool in row.tool_calls or ()],
         "verdicts": verdicts(row),
-        "more_judges": max(0, len(row.verdicts) - JUDGES) or None,
         "trials": [row.passes, row.trials] if (row.trials or 0) > 1 else None,
     }
     return _without_empty(fields, but=("sources",))

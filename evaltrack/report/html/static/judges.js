@@ -3,8 +3,7 @@ function judgePanel(sides) {
   const names = [...new Set(sides.flatMap((side) => (side.verdicts || []).map((verdict) => verdict.judge)))];
   const tried = sides.some((side) => side.trials);
   if (!names.length && !tried) return [];
-  const more = Math.max(0, ...sides.map((side) => side.more_judges || 0));
-  const title = names.length > 1 ? `Judges (${names.length + more})` : names.length ? "Judge" : "Trials";
+  const title = names.length > 1 ? `Judges (${names.length})` : names.length ? "Judge" : "Trials";
   const panel = make("div", { class: `panel of-${sides.length}` });
   if (tried) panel.append(make("div", { class: "panel-name" }, make("h4", {}, "Trials")), ...sides.map((side, at) => make("div", { class: "panel-cell" }, sideName(at, sides), make("p", { class: "trials" }, side.trials ? `${side.trials[0]} of ${side.trials[1]} trials passed` : "One trial."))));
   for (const name of names) {
@@ -14,15 +13,10 @@ function judgePanel(sides) {
       panel.append(make("div", { class: "panel-cell" }, sideName(at, sides), ...(verdict ? judgement(verdict, side) : [make("p", { class: "dim" }, "No verdict.")])));
     });
   }
-  return [make("h3", {}, title), panel, ...moreLine(more, "judge")];
+  return [make("h3", {}, title), panel];
 }
 
 const sideName = (at, sides) => (sides.length > 1 ? make("span", { class: "panel-side dim small" }, label(at, sides)) : "");
-
-// How many of them are not shown, where there are some.
-function moreLine(number, noun) {
-  return number ? [make("p", { class: "small dim" }, `and ${number} more ${noun}${number === 1 ? "" : "s"}`)] : [];
-}
 
 function judgement(verdict, side) {
   const made = [];
@@ -52,5 +46,5 @@ function saidWords(verdict, side) {
   wrapRanges(text, ranges, "span", "quoted");
   const shown = (verdict.quotes || []).filter(isInAnswer);
   const list = shown.length ? [make("ul", { class: "quotes" }, ...shown.map((quote) => make("li", {}, foreign(quote, "span", "quoted"))))] : [];
-  return [text, ...list, ...moreLine(verdict.more_quotes, "quote")];
+  return [text, ...list];
 }
