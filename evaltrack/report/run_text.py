@@ -24,10 +24,6 @@ from evaltrack.records.row import Row, outcome_of, text_digest
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.escaping import json_without_commands, one_line, within
 from evaltrack.report.schemas.run import (
-    EvaluationForm,
-    EvaluationMetadata,
-    EvaluationResult,
-    EvaluationSummary,
     RunAim,
     SummaryForm,
 )
@@ -174,33 +170,56 @@ def outcomes_json(rows: Iterable[Mapping[str, Any]]) -> str:
 DIGEST = 12
 """Characters of a digest that identify a question."""
 
-RESULT_COLUMNS = (
-    *("id", "question", "error"),
-    *("hit", "reciprocal_rank", "overall_score", "num_tokens", "combined_score"),
-)
-"""The columns of a row in `evaluation.json`."""
+SUMMARY = {
+    "avg_hit_rate": "hit_rate",
+    "avg_mrr": "mrr",
+    "avg_judge_score": "judge_score",
+    "avg_combined_score": "combined_score",
+    "best_combined_score": "combined_score_best",
+    "avg_num_tokens": "num_tokens",
+}
+"""The fields of the summary in `evaluation.json`, and their metrics."""
+
+RESULT = {
+    "question": "question",
+    "hit_rate": "hit",
+    "mrr": "reciprocal_rank",
+    "judge_score": "overall_score",
+    "num_tokens": "num_tokens",
+    "combined_score": "combined_score",
+}
+"""The fields of a result in `evaluation.json`, and their columns."""
+
+RESULT_COLUMNS = ("id", "error", *RESULT.values())
 
 
 def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the object in pieces. Its results are streamed from `rows`, which are columns."""
-    totals = result.totals
-    form = EvaluationForm(
-        timestamp=datetime.now(UTC).isoformat(),
-        num_questions=totals["num_questions"],
-        summary=EvaluationSummary.model_validate({**result.metrics, "total_tokens": totals["total_tokens"]}),
-        metadata=EvaluationMetadata(
-            ground_truth_file=golden_path,
-            search_mode="evaluation",
-            judge_model=_judge_model(result.signature.judge),
-            target=result.signature.target,
-            mlflow_run_id=result.run_id,
-        ),
-        results=[],
-    )
-    yield json.dumps(form.data(), ensure_ascii=False, indent=2).removesuffix("]\n}")
+    """Yield the object in pieces. Its results are streamed from `rows`, which are columns.
+
+    What was not measured is null. A result has an `error` only if its question failed.
+    """
+    means = {name: result.metrics.get(metric) for name, metric in SUMMARY.items()}
+    head = {
+        "timestamp": datetime.now(UTC).isoformat(),
+        "num_questions": result.totals["num_questions"],
+        "summary": {**means, "total_tokens": result.totals["total_tokens"]},
+        "metadata": {
+            "ground_truth_file": golden_path,
+            "search_mode": "evaluation",
+            "judge_model": _judge_model(result.signature.judge),
+            "target": result.signature.target,
+            "mlflow_run_id": result.run_id,
+        },
+        "results": [],
+    }
+    yield json.dumps(head, ensure_ascii=False, allow_nan=False, indent=2).removesuffix("]\n}")
     for number, row in enumerate(rows):
-        error = {"error": row["error"]} if row["error"] else {}
-        yield f"{',' * (number > 0)}\n    {finite_json(EvaluationResult.model_validate(row).data() | error)}"
+        fields = {name: row[column] for name, column in RESULT.items()}
+        if fields["num_tokens"] is not None:
+            fields["num_tokens"] = int(fields["num_tokens"])
+        if row["error"]:
+            fields["error"] = row["error"]
+        yield f"{',' * (number > 0)}\n    {finite_json(fields)}"
     yield "\n  ]\n}\n"
 
 

@@ -20,7 +20,6 @@ def made_schemas() -> dict[str, dict[str, Any]]:
         "verdict": others.verdict_schema(),
         "run": run.run_schema(),
         "runs": run.runs_schema(),
-        "evaluation": run.evaluation_schema(),
         "sweep": others.sweep_schema(),
         **{name: schema_of(form, name, title) for name, (form, title) in forms.items()},
     }

@@ -1,4 +1,4 @@
-"""Defines the JSON of a run (`run --output json`), its rows and `evaluation.json`: pydantic models and schemas."""
+"""Defines the JSON of a run (`run --output json`) and of its rows: pydantic models and schemas."""
 
 from __future__ import annotations
 
@@ -79,49 +79,6 @@ class RunForm(SummaryForm):
     rows: list[Any]
 
 
-class EvaluationSummary(Form):
-    """Means over the measured questions; null if none was measured."""
-
-    avg_hit_rate: float | None = Field(None, validation_alias="hit_rate")
-    avg_mrr: float | None = Field(None, validation_alias="mrr")
-    avg_judge_score: float | None = Field(None, validation_alias="judge_score")
-    avg_combined_score: float | None = Field(None, validation_alias="combined_score")
-    best_combined_score: float | None = Field(None, validation_alias="combined_score_best")
-    avg_num_tokens: float | None = Field(None, validation_alias="num_tokens")
-    total_tokens: int
-
-
-class EvaluationMetadata(Form):
-    """The evaluated golden set, target and judge."""
-
-    ground_truth_file: str
-    search_mode: Literal["evaluation"]
-    judge_model: str | None
-    target: str
-    mlflow_run_id: str
-
-
-class EvaluationResult(Form):
-    """One question. Values that were not measured are null, and `error` is there if the question failed."""
-
-    question: str
-    hit_rate: float | None = Field(validation_alias="hit")
-    mrr: float | None = Field(validation_alias="reciprocal_rank")
-    judge_score: float | None = Field(validation_alias="overall_score")
-    num_tokens: int | None
-    combined_score: float | None
-
-
-class EvaluationForm(Form):
-    """The form of `evaluation.json`."""
-
-    timestamp: str
-    num_questions: int
-    summary: EvaluationSummary
-    metadata: EvaluationMetadata
-    results: list[EvaluationResult]
-
-
 def run_schema() -> dict[str, Any]:
     """Return the schema of `evaltrack run --output json`, which `compare --baseline FILE` also reads."""
     schema = schema_of(RunForm, "run", "A run: evaltrack run --output json")
@@ -137,13 +94,6 @@ def runs_schema() -> dict[str, Any]:
     fields = {"sets": {"type": "array", "items": {"$ref": "#/$defs/Run"}}}
     schema = {"type": "object", "properties": fields, "required": ["sets"], "$defs": defs}
     return headed(schema, "runs", "Runs of several golden sets: evaltrack run --output json")
-
-
-def evaluation_schema() -> dict[str, Any]:
-    """Return the schema of `evaluation.json`."""
-    schema = schema_of(EvaluationForm, "evaluation", "evaluation.json: evaltrack run --set evaluation_json=FILE")
-    schema["$defs"]["EvaluationResult"]["properties"]["error"] = {"type": "string"}
-    return schema
 
 
 def row_schema() -> dict[str, Any]:

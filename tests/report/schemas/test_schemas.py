@@ -125,11 +125,10 @@ def test_outputs_of_runs_and_comparisons_are_valid(
 ) -> None:
     golden = str(few_questions(tmp_path, 12))
     own = ("--score", "words=regex:\\w+ \\w+")
-    first = printed(capsys, "run", golden, "--require", "recall_at_k>=0.1", "--set", "evaluation_json=e.json", *own)
+    first = printed(capsys, "run", golden, "--require", "recall_at_k>=0.1", *own)
     assert "words" in first["rows"][0]
     assert first["signature"]["scores"]
     assert problems("run", first) == []
-    assert problems("evaluation", json.loads(Path("e.json").read_text())) == []
     worse = printed(capsys, "run", golden, "-t", f"bm25:{GOLDEN}/corpus/travel?chunk=words:30", "--trials", "2", *own)
     assert problems("run", worse) == []
     assert printed(capsys, "baseline", "show") == []
