@@ -26,7 +26,7 @@ from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, read_sweep
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.base import count, first_of
-from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
+from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_note
 from evaltrack.report.run_text import with_own_note
 from evaltrack.report.sets import sets_note
 from evaltrack.system.processes import Stop
@@ -325,7 +325,6 @@ def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int) -> SweepResult:
     )
     texts = {
         "leaderboard.json": "".join(leaderboard_json(result)),
-        "leaderboard.md": leaderboard_markdown(board, result.name),
         "leaderboard.html": leaderboard_html(board, result.name),
     }
     log_leaderboard(store, parent.run_id, {"num_configurations": len(list(board.standings))}, texts)

@@ -49,7 +49,8 @@ def _cells(board: Leaderboard, group: Group, standing: Standing) -> Iterator[tup
         form = ",.1f" if board.cost_unit == "tokens" else ".6f"
         yield UNITS[board.cost_unit], NONE if standing.cost is None else f"{standing.cost:{form}}"
     if any(each.contender.seconds is not None for each in board.standings):
-        yield "s a question", seconds_words(standing.contender.seconds)
+        seconds = standing.contender.seconds
+        yield "s a question", NONE if seconds is None else f"{seconds:.3g}"
 
 
 def _title(board: Leaderboard, metric: str) -> str:
@@ -72,11 +73,6 @@ def _difference(group: Group, standing: Standing, metric: str) -> str:
 def p_words(p_value: float | None) -> str:
     """Return ``0.031`` or ``< 0.001``."""
     return NONE if p_value is None else f"< {LEAST_P:g}" if p_value < LEAST_P else f"{p_value:.3f}"
-
-
-def seconds_words(seconds: float | None) -> str:
-    """Return ``0.120``; times below 0.001 s have two significant digits."""
-    return NONE if seconds is None else f"{seconds:.3f}" if seconds >= 0.001 else f"{seconds:.2g}"
 
 
 def _group_words(board: Leaderboard, group: Group) -> str:
@@ -112,13 +108,11 @@ def plan_json(plan: SweepPlan) -> Iterator[str]:
     yield json_document(planned(plan).data())
 
 
-def leaderboard_markdown(board: Leaderboard, name: str) -> str:
-    """Return the whole table with its notes."""
-    return markdown().get_template("leaderboard.md").render(name=name, links={}, **board_fields(board))
-
-
 def leaderboard_note(result: SweepResult) -> str:
-    """Return the lines of the table that fit MLflow's description of a run, with links relative to MLflow's UI."""
+    """Return the table as Markdown for MLflow's description of a run, with links relative to MLflow's UI.
+
+    Lines that do not fit are left out.
+    """
     links = {
         each.name: f"#/experiments/{result.experiment_id}/runs/{quote(each.contender.runs[0].run_id, safe='')}"
         for each in result.leaderboard.standings

@@ -18,17 +18,8 @@ from rich.markup import escape
 from rich.text import Text
 
 from evaltrack.records.base import count, first_of, verb
-from evaltrack.report.escaping import (
-    BREAK,
-    address,
-    code,
-    link,
-    one_line,
-    raw_html,
-    sentence,
-    spaced,
-    without_any_commands,
-)
+from evaltrack.report import escaping
+from evaltrack.report.escaping import BREAK, one_line, spaced, without_any_commands
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -81,7 +72,8 @@ _plain = cache(partial(environment, str))
 def markdown() -> Environment:
     """Return the Markdown templates: of comments on GitHub, of MLflow's descriptions, and of artifacts."""
     made = environment(spaced)
-    made.globals |= {each.__name__: _ours(each) for each in (address, code, link, raw_html, sentence)}
+    names = ("address", "code", "link", "raw_html", "sentence")
+    made.globals |= {name: _ours(getattr(escaping, name)) for name in names}
     return made
 
 

@@ -298,7 +298,7 @@ def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
     assert said.pop(0) == f"MLflow run {result.run_id}; {how} {result.run_id}"
     assert said == ["good k=1 (1 of 4)", "good k=2 (2 of 4)", "bad k=1 (3 of 4)", "bad k=2 (4 of 4)", "leaderboard"]
     names = {each.path for each in mlflow.MlflowClient().list_artifacts(result.run_id)}
-    assert names == {"leaderboard.json", "leaderboard.md", "leaderboard.html"}
+    assert names == {"leaderboard.json", "leaderboard.html"}
     page = Page(mlflow.artifacts.load_text(f"runs:/{result.run_id}/leaderboard.html"))
     assert {tag for tag, _ in page.elements} <= TAGS
     assert {n for _, each in page.elements for n in each if not n.startswith("aria-")} <= ATTRIBUTES

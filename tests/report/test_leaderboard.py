@@ -16,11 +16,9 @@ from evaltrack.evaluation.result import SweepResult
 from evaltrack.report.leaderboard import (
     leaderboard_html,
     leaderboard_json,
-    leaderboard_markdown,
     leaderboard_note,
     p_words,
     print_sweep,
-    seconds_words,
 )
 from evaltrack.report.schemas import made_schemas
 from tests.compared import contender
@@ -66,7 +64,7 @@ def test_a_leaderboard_is_rendered_to_the_letter(render: Callable[[SweepResult],
 
 def test_nothing_measured_is_said() -> None:
     made = rank([contender("down", [None] * 5)])
-    for text in (printed(result(made)), leaderboard_markdown(made, "x"), Page(leaderboard_html(made, "x")).words):
+    for text in (printed(result(made)), leaderboard_note(result(made)), Page(leaderboard_html(made, "x")).words):
         assert "Nothing was measured." in text
 
 
@@ -77,9 +75,8 @@ def test_json_is_as_its_schema_has_it() -> None:
 
 def test_markdown_is_a_table_with_a_line_for_each() -> None:
     made = board()
-    for text in (leaderboard_markdown(made, "nightly"), leaderboard_note(result(made))):
-        html = MarkdownIt("commonmark").enable("table").render(text)
-        assert html.count("<tr>") == 1 + 4 + 2
+    html = MarkdownIt("commonmark").enable("table").render(leaderboard_note(result(made)))
+    assert html.count("<tr>") == 1 + 4 + 2
     assert "](#/experiments/0/runs/good0)" in leaderboard_note(result(made))
     many = rank([contender(f"{'long ' * 20}{number}", [True] * 3) for number in range(60)], resamples=10)
     note = leaderboard_note(result(many))
@@ -98,15 +95,13 @@ def test_foreign_names_are_only_text() -> None:
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert not any(line.lstrip().startswith("::") for line in text.splitlines())
-    for markdown in (leaderboard_markdown(made, EVIL), leaderboard_note(result(made, EVIL))):
-        html = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
-        assert "<script" not in html
-        assert 'href="javascript' not in html
-        assert "<img" not in html
-        assert html.count("<tr>") == 1 + 4 + 2
+    html = MarkdownIt("commonmark", {"html": True}).enable("table").render(leaderboard_note(result(made, EVIL)))
+    assert "<script" not in html
+    assert 'href="javascript' not in html
+    assert "<img" not in html
+    assert html.count("<tr>") == 1 + 4 + 2
     assert json.loads("".join(leaderboard_json(result(made)))) is not None
 
 
 def test_numbers_have_the_digits_that_they_need() -> None:
     assert [p_words(each) for each in (None, 0.0, 0.00099, 0.031, 1.0)] == ["–", "< 0.001", "< 0.001", "0.031", "1.000"]
-    assert [seconds_words(each) for each in (None, 0.00001234, 0.12, 12.0)] == ["–", "1.2e-05", "0.120", "12.000"]
