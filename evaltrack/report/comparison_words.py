@@ -229,9 +229,6 @@ def piece_words(text: str) -> tuple[str, str, str]:
 REASONS = 4
 """Hard fails or dimensions that are named."""
 
-MOSTLY = 2 / 3
-"""Share of the questions that got worse from which one domain is named."""
-
 
 def reasoning_words(comparison: Comparison, kind: CulpritKind) -> str:
     """Return ``HF2 9, HF5 8``, or ``Crux 5, Brevity 3``: how often each hard fail is new, or each dimension fell."""
@@ -243,18 +240,6 @@ def reasoning_words(comparison: Comparison, kind: CulpritKind) -> str:
         elif was and now and kind == "dimensions_fell":
             times.update(title for title, _, _ in fallen_dimensions(was, now))
     return ", ".join(f"{name} {number:,}" for name, number in times.most_common(REASONS))
-
-
-def where_words(comparison: Comparison) -> str:
-    """Return ``, 14 of them in “cdc”`` if one small domain has most of the questions that got worse; else empty."""
-    domains = {group.name: group.num_questions for group in comparison.groups if group.kind == "domain"}
-    worse = Counter(change.domain for change in comparison.worse)
-    domain, questions = next(iter(worse.most_common(1)), ("", 0))
-    few = 0 < 2 * domains.get(domain, 0) <= sum(domains.values())
-    if not few or worse.total() != comparison.num_worse or questions < max(2, MOSTLY * worse.total()):
-        return ""
-    some = "all" if questions == worse.total() else f"{questions:,} of them"
-    return f", {some} in {quoted(domain, 60)}"
 
 
 def num_failed(error: Culprit, comparison: Comparison) -> int:

@@ -139,12 +139,6 @@ def test_first_screens_say_to_the_letter_what_happened_why_and_what_to_do_next()
     assert all(len(next_steps(made)) <= STEPS for made in SCREENS.values())
 
 
-@pytest.mark.parametrize(("domains", "words"), CASES["it_is_said_in_which_domain_most_of_them_are"])
-def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
-    flips = tuple(fell(number, "source_demoted", "p0", domain=domain) for number, domain in enumerate(domains))
-    assert say.cause(broken(*flips)) == f"Cause of all 6 questions that got worse{words}: “p0” is ranked lower"
-
-
 def test_each_rule_has_its_mark_and_its_style() -> None:
     states: tuple[RuleState, ...] = get_args(RuleState)
     page = comparison_html(quiet(rules=tuple(Rule("flips", state) for state in states)))
