@@ -133,8 +133,8 @@ class LlmJudge(Judge, ABC):
 
     @property
     def notes(self) -> list[str]:
-        """Notes on refused parameters that were left out, and on cached verdicts that are not trusted."""
-        return [*self._llm.notes, *(self._cache.notes if self._cache else ())]
+        """Notes on refused parameters that were left out."""
+        return self._llm.notes
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """Return the verdict on one response.

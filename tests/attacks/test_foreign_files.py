@@ -1,16 +1,14 @@
-"""Files of others: a cache, journal or folder that somebody else owns, may write or has edited shapes no number."""
+"""Files of others: a cache, journal or folder that somebody else owns shapes no number."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,7 @@ from evaltrack.judges.cache import FILE, cache_bytes, clear_cache
 from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.row import row_of
 from tests.conftest import REPO, OpenCache, evaltrack
-from tests.judging import JUDGE, cli, golden_set, scored_reply, serving
+from tests.judging import cli, golden_set
 
 SOMEBODY = 54321
 """The uid and gid of a user who is not there."""
@@ -37,47 +35,6 @@ def kept(open_cache: OpenCache, folder: Path, *keys: str) -> None:
         cache.put(key, PAID)
     assert cache.problem is None
     cache.close()
-
-
-def edit(path: Path, statement: str) -> None:
-    """Change a database as anybody with sqlite3 can."""
-    with closing(sqlite3.connect(path)) as database, database:
-        assert database.execute(statement).rowcount > 0
-
-
-BETTER = """update verdicts set verdict = replace(verdict, '"overall_score":0.1', '"overall_score":1.0')"""
-
-
-def test_an_edited_verdict_is_paid_again(
-    store_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    golden, target = golden_set(tmp_path / "golden", {"a": "An answer."})
-    command = ["run", golden, "-t", target, "--judge", JUDGE, "--output", "json"]
-    with serving(scored_reply(0.1)) as server:
-        assert cli(*command) == 0
-        edit(tmp_path / "cache" / FILE, BETTER)
-        capfd.readouterr()
-        assert cli(*command) == 0
-        ended = capfd.readouterr()
-        assert server.calls == 2
-    run = json.loads(ended.out)
-    assert run["metrics"]["judge_score"] == 0.1
-    assert any(note.startswith("1 verdict of the cache: edited, or not written by this user") for note in run["notes"])
-
-
-def test_verdicts_of_another_key_or_user_are_misses(
-    tmp_path: Path, open_cache: OpenCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept(open_cache, tmp_path, "good", "bad")
-    edit(tmp_path / FILE, "delete from verdicts where key = 'bad'")
-    edit(tmp_path / FILE, "update verdicts set key = 'bad' where key = 'good'")
-    assert open_cache(tmp_path).get("bad") is None
-    kept(open_cache, tmp_path, "key")
-    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "ours"))
-    cache = open_cache(tmp_path)
-    assert cache.get("key") is None
-    cache.put("key", PAID)
-    assert cache.get("key") == PAID
 
 
 def somebody_owns_it(folder: Path) -> None:
@@ -166,25 +123,20 @@ def modes(*paths: Path) -> dict[str, str]:
 
 
 def test_nobody_else_reads_verdicts(tmp_path: Path, open_cache: OpenCache) -> None:
-    """Also if the file was opened to others before; a secret that was cut is replaced."""
+    """Also if the file was opened to others before."""
     before = os.umask(0)
     try:
         cache = open_cache(tmp_path / "some" / "where")
         cache.put("key", PAID)
-        folders = [tmp_path / name for name in ("some", "some/where", "state")]
+        folders = [tmp_path / name for name in ("some", "some/where")]
         found = modes(*folders, *(path for folder in folders for path in folder.iterdir()))
     finally:
         os.umask(before)
-    private = dict.fromkeys((FILE, "verdicts.key"), "0o600")
-    assert found == {**dict.fromkeys(("some", "where", "state"), "0o700"), **private}
+    assert found == {**dict.fromkeys(("some", "where"), "0o700"), FILE: "0o600"}
     tmp_path.chmod(0o755)
     (tmp_path / FILE).touch(0o644)
     kept(open_cache, tmp_path)
     assert modes(tmp_path, tmp_path / FILE) == {tmp_path.name: "0o755", FILE: "0o600"}
-    secret = tmp_path / "state" / "verdicts.key"
-    secret.write_bytes(b"")
-    assert open_cache(tmp_path).get("key") is None
-    assert len(secret.read_bytes()) == 32
 
 
 HOMELESS = """
