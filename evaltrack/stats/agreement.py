@@ -1,20 +1,17 @@
-"""Computes the agreement of two evaluators: Cohen's kappa, Krippendorff's alpha, Spearman's rho, bias, confusion.
+"""Computes the agreement of two evaluators: Cohen's kappa, bias, share within a tolerance, confusion.
 
 `a` and `b` hold each evaluator's values for the responses, in one order. None is no verdict; such a pair is left out
-and counted. An undefined figure is None with a reason, never NaN and never 0. Kappa, alpha and rho are at most 1; 0 is
-the value that chance gives.
+and counted. An undefined figure is None with a reason, never NaN and never 0. Kappa is at most 1; 0 is the value that
+chance gives.
 
 Sources: J. Cohen, *A coefficient of agreement for nominal scales*, Educational and Psychological Measurement 20 (1960);
-J. Cohen, *Weighted kappa*, Psychological Bulletin 70 (1968); K. Krippendorff, *Computing Krippendorff's
-Alpha-Reliability* (2011); C. Spearman, *The proof and measurement of association between two things*, American Journal
-of Psychology 15 (1904).
+J. Cohen, *Weighted kappa*, Psychological Bulletin 70 (1968).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 
 How: TypeAlias = Literal["bca", "bca-grouped", "percentile", "all-equal", "one-pair"]
 Sides: TypeAlias = Sequence[tuple["Floats", "Floats"]]
-Coefficient: TypeAlias = Callable[["Integers"], "Floats"]  # takes the counts of each distinct pair in r resamples
 
 RESAMPLES = 2000
 DECIMALS = 12
@@ -33,7 +29,6 @@ DECIMALS = 12
 
 NO_PAIR = "no pair has a value on both sides"
 ALL_ONE = "all values are one and the same"
-ONE_SIDE = "one side gave the same value throughout"
 
 
 @dataclass(frozen=True)
@@ -79,9 +74,9 @@ def numeric_agreement(
     """Return the agreement on numbers of one scale.
 
     `mean_absolute_difference`, `share_within` (``|b - a| <= tolerance``) and `bias` (``b - a``) are means, with BCa
-    intervals. `quadratic_kappa` (Cohen 1968), `alpha_interval` (Krippendorff 2011) and `spearman` have percentile
-    intervals. If more than 2.5 % of the resamples have no value there is no interval, because all of these may be
-    beyond one end. Kappa uses the values as given; rounded values would give another kappa.
+    intervals. `quadratic_kappa` (Cohen 1968) has a percentile interval. If more than 2.5 % of the resamples have no
+    value there is no interval, because all of these may be beyond one end. Kappa uses the values as given; rounded
+    values would give another kappa.
     """
     import numpy as np
 
@@ -89,17 +84,12 @@ def numeric_agreement(
     near = (abs(y - x) <= tolerance + 10.0**-DECIMALS).astype(np.float64)
     means = {"mean_absolute_difference": abs(y - x), "share_within": near, "bias": y - x}
     (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)  # few on a scale with steps
-    scaled = [_scaled(u, v)]
-    coefficients = {
-        "quadratic_kappa": (partial(_kappa, scaled), ALL_ONE),
-        "alpha_interval": (partial(_alpha, scaled), ALL_ONE),
-        "spearman": (partial(_spearman, u, v), ONE_SIDE),
-    }
-    return Agreement(len(x), *_missing(a, b), _figures(means, coefficients, counts, len(a), resamples, seed))
+    figures = _figures(means, "quadratic_kappa", [_scaled(u, v)], counts, len(a), resamples, seed)
+    return Agreement(len(x), *_missing(a, b), figures)
 
 
 def label_agreement(a: Sequence[Any], b: Sequence[Any], *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
-    """Return the agreement on labels: `accuracy` (share equal), `cohen_kappa` (1960), `alpha_nominal` and confusion.
+    """Return the agreement on labels: `accuracy` (share equal), `cohen_kappa` (1960) and confusion.
 
     The intervals are as in `numeric_agreement`. To count an unreadable verdict as a disagreement instead of leaving it
     out, give it its own label.
@@ -112,15 +102,11 @@ def label_agreement(a: Sequence[Any], b: Sequence[Any], *, resamples: int = RESA
     x, y = (np.array([place[label] for label in side], dtype=np.float64) for side in (first, second))
     (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)
     of_labels = [((u == label).astype(np.float64), (v == label).astype(np.float64)) for label in range(len(labels))]
-    coefficients = {
-        "cohen_kappa": (partial(_kappa, of_labels), ALL_ONE),
-        "alpha_nominal": (partial(_alpha, of_labels), ALL_ONE),
-    }
     table = np.zeros((len(labels), len(labels)), dtype=np.int64)
     table[u.astype(int), v.astype(int)] = counts
     confusion = Confusion(tuple(labels), tuple(map(tuple, table.tolist())))
     means = {"accuracy": (x == y).astype(np.float64)}
-    figures = _figures(means, coefficients, counts, len(a), resamples, seed)
+    figures = _figures(means, "cohen_kappa", of_labels, counts, len(a), resamples, seed)
     return Agreement(len(x), *_missing(a, b), figures, confusion)
 
 
@@ -137,28 +123,26 @@ def _missing(a: Sequence[Any], b: Sequence[Any]) -> tuple[int, int]:
 
 def _figures(
     means: Mapping[str, Floats],
-    coefficients: Mapping[str, tuple[Coefficient, str]],
+    kappa: str,
+    sides: Sides,
     counts: Integers,
     given: int,
     resamples: int,
     seed: int,
 ) -> dict[str, Figure]:
-    """Return all figures. Each coefficient is given with the reason for an undefined value."""
+    """Return all figures: the means, and the kappa of the sides under its name."""
     import numpy as np
 
     n = int(counts.sum())
     if not n:
-        return dict.fromkeys((*means, *coefficients), Figure(None, 0, given, NO_PAIR))
+        return dict.fromkeys((*means, kappa), Figure(None, 0, given, NO_PAIR))
     figures = {name: _mean_figure(values, given - n, resamples, seed) for name, values in means.items()}
-    for name, (coefficient, undefined) in coefficients.items():
-        value = float(coefficient(counts[None])[0])
-        if isnan(value):
-            figures[name] = Figure(None, n, given - n, undefined)
-            continue
-        generator = np.random.default_rng(seed)
-        sample = np.concatenate([coefficient(part) for part in drawn_counts(counts, resamples, generator)])
-        figures[name] = _with_percentiles(Figure(value, n, given - n), sample)
-    return figures
+    value = float(_kappa(sides, counts[None])[0])
+    if isnan(value):
+        return {**figures, kappa: Figure(None, n, given - n, ALL_ONE)}
+    drawn = drawn_counts(counts, resamples, np.random.default_rng(seed))
+    sample = np.concatenate([_kappa(sides, part) for part in drawn])
+    return {**figures, kappa: _with_percentiles(Figure(value, n, given - n), sample)}
 
 
 def _mean_figure(values: Floats, left_out: int, resamples: int, seed: int) -> Figure:
@@ -184,43 +168,20 @@ def _with_percentiles(figure: Figure, sample: Floats) -> Figure:
     return replace(figure, low=low, high=high, method=method)
 
 
-# Coefficients of m distinct pairs in r resamples: `counts` has the shape (r, m), the result (r,). `sides` holds the
-# numbers of `a` and `b`, or for each label where it was given, whose squared differences add up to twice the unlike
-# pairs. Sums of these are exact, which means are not.
-
-
 def _kappa(sides: Sides, counts: Integers) -> Floats:
-    n = counts.sum(axis=1)
-    apart = [n * _sum(counts, (x - y) ** 2) for x, y in sides]
-    by_chance = [n * _sum(counts, x * x + y * y) - 2 * _sum(counts, x) * _sum(counts, y) for x, y in sides]
-    return _one_minus(apart, by_chance, n)
+    """Return kappa, or NaN, of m distinct pairs in r resamples: `counts` has the shape (r, m), the result (r,).
 
-
-def _alpha(sides: Sides, counts: Integers) -> Floats:
-    values = 2 * counts.sum(axis=1)
-    apart = [(values - 1) * _sum(counts, (x - y) ** 2) for x, y in sides]
-    by_chance = [values * _sum(counts, x * x + y * y) - _sum(counts, x + y) ** 2 for x, y in sides]
-    return _one_minus(apart, by_chance, values)
-
-
-def _spearman(x: Floats, y: Floats, counts: Integers) -> Floats:
-    """Return the correlation of the ranks; ties get their average rank."""
+    `sides` holds the numbers of `a` and `b`, or for each label where it was given, whose squared differences add up to
+    twice the unlike pairs. Sums of these are exact, which means are not.
+    """
     import numpy as np
 
-    def ranks(side: Floats) -> Floats:
-        levels, places = np.unique(side, return_inverse=True)
-        order = np.argsort(places, kind="stable")
-        starts = np.searchsorted(places[order], np.arange(len(levels)))
-        at_level = np.add.reduceat(counts[:, order], starts, axis=1)
-        middle = (counts.sum(axis=1, keepdims=True) + 1) / 2
-        found: Floats = (at_level.cumsum(axis=1) - (at_level - 1) / 2)[:, places] - middle
-        return found
-
-    of_x, of_y = ranks(x), ranks(y)
-    spread = (counts * of_x**2).sum(axis=1) * (counts * of_y**2).sum(axis=1)
-    rho = np.full(len(counts), np.nan)
-    np.divide((counts * of_x * of_y).sum(axis=1), np.sqrt(spread), out=rho, where=spread > 0)
-    return rho
+    n = counts.sum(axis=1)
+    apart = np.sum([n * _sum(counts, (x - y) ** 2) for x, y in sides], axis=0)
+    by_chance = [n * _sum(counts, x * x + y * y) - 2 * _sum(counts, x) * _sum(counts, y) for x, y in sides]
+    share, expected = np.full(len(n), np.nan), np.sum(by_chance, axis=0)
+    np.divide(apart, expected, out=share, where=expected > 1e-12 * n * n)
+    return 1 - share
 
 
 def _scaled(x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -237,12 +198,3 @@ def _scaled(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 def _sum(counts: Integers, values: Floats) -> Floats:
     total: Floats = (counts * values).sum(axis=1)
     return total
-
-
-def _one_minus(observed: Sequence[Floats], expected: Sequence[Floats], n: Integers) -> Floats:
-    """Return 1 - observed / expected disagreement over n values; NaN if none is expected."""
-    import numpy as np
-
-    share, expects = np.full(len(n), np.nan), np.sum(expected, axis=0)
-    np.divide(np.sum(observed, axis=0), expects, out=share, where=expects > 1e-12 * n * n)
-    return 1 - share

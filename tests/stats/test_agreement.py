@@ -1,4 +1,4 @@
-"""Agreement of two evaluators: by hand, by the definitions in fractions, against scipy, and on published verdicts."""
+"""Agreement of two evaluators: by hand, by the definitions in fractions, and on published verdicts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
 
 from evaltrack.stats.agreement import (
     ALL_ONE,
     NO_PAIR,
-    ONE_SIDE,
     Confusion,
     Figure,
     label_agreement,
@@ -29,8 +27,8 @@ from evaltrack.stats.intervals import paired_interval
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=50)
 
-NUMERIC = ["mean_absolute_difference", "share_within", "bias", "quadratic_kappa", "alpha_interval", "spearman"]
-LABELS = ["accuracy", "cohen_kappa", "alpha_nominal"]
+NUMERIC = ["mean_absolute_difference", "share_within", "bias", "quadratic_kappa"]
+LABELS = ["accuracy", "cohen_kappa"]
 
 GRADES = st.integers(0, 4)
 PAIRS = st.lists(st.tuples(GRADES, GRADES), min_size=1, max_size=30)
@@ -52,13 +50,6 @@ def kappa_by_definition(pairs: Sequence[tuple[int, int]], weight: Callable[[int,
     return 1 - Fraction(sum(weight(a, b) for a, b in pairs), n) / expected if expected else None
 
 
-def alpha_by_definition(pairs: Sequence[tuple[int, int]], weight: Callable[[int, int], int]) -> Fraction | None:
-    """1 - the mean weight of the pairs / that of every two of all values."""
-    values = [value for pair in pairs for value in pair]
-    expected = Fraction(sum(weight(c, k) for c, k in product(values, values)), len(values) * (len(values) - 1))
-    return 1 - Fraction(sum(weight(a, b) for a, b in pairs), len(pairs)) / expected if expected else None
-
-
 def same(found: Figure, value: Fraction | float | None) -> bool:
     if value is None or found.value is None:
         return found.value is None and value is None and found.reason is not None
@@ -68,7 +59,7 @@ def same(found: Figure, value: Fraction | float | None) -> bool:
 @repeatable
 @given(PAIRS)
 def test_figures_are_their_definitions(pairs: list[tuple[int, int]]) -> None:
-    """Of any grades, in fractions, and rho as scipy gives it; undefined only where that is."""
+    """Of any grades, in fractions; undefined only where that is."""
 
     def differ(a: int, b: int) -> int:
         return int(a != b)
@@ -77,24 +68,14 @@ def test_figures_are_their_definitions(pairs: list[tuple[int, int]]) -> None:
         return (a - b) ** 2
 
     a, b = split(pairs)
-    found, constant = figures(a, b), len(set(a)) == 1 or len(set(b)) == 1
+    found = figures(a, b)
     assert same(found["cohen_kappa"], kappa_by_definition(pairs, differ))
     assert same(found["quadratic_kappa"], kappa_by_definition(pairs, squared))
-    assert same(found["alpha_nominal"], alpha_by_definition(pairs, differ))
-    assert same(found["alpha_interval"], alpha_by_definition(pairs, squared))
-    assert same(found["spearman"], None if constant else spearmanr(a, b).statistic)
     assert same(found["accuracy"], Fraction(sum(x == y for x, y in pairs), len(pairs)))
-    for name in ("quadratic_kappa", "cohen_kappa", "alpha_interval", "alpha_nominal"):
+    for name in ("quadratic_kappa", "cohen_kappa"):
         if (value := found[name].value) is not None:
             assert value <= 1
             assert (value == 1) == (a == b)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "alpha"), [("0100000010", "1110010000", 0.095), ("aabbdcccedda", "babbbccceddd", 0.692)]
-)
-def test_alpha_of_the_published_examples(one: str, other: str, alpha: float) -> None:
-    assert label_agreement(one, other).figures["alpha_nominal"].value == pytest.approx(alpha, abs=0.0005)
 
 
 def test_differences_by_hand() -> None:
@@ -130,9 +111,9 @@ def test_without_a_pair_everything_is_undefined(a: list[Any], b: list[Any]) -> N
 @pytest.mark.parametrize(
     ("a", "b", "undefined"),
     [
-        ([3, 3, 3], [3, 3, 3], dict.fromkeys((*NUMERIC[3:5], *LABELS[1:]), ALL_ONE) | {"spearman": ONE_SIDE}),
-        ([3, 3, 3], [3, 4, 5], {"spearman": ONE_SIDE}),
-        ([0.2], [0.7], {"spearman": ONE_SIDE}),
+        ([3, 3, 3], [3, 3, 3], dict.fromkeys((NUMERIC[3], LABELS[1]), ALL_ONE)),
+        ([3, 3, 3], [3, 4, 5], {}),
+        ([0.2], [0.7], {}),
         ([1, 2] * 20, [1, 2] * 20, {}),
     ],
 )
@@ -144,14 +125,13 @@ def test_a_figure_without_a_value_says_why(a: list[float], b: list[float], undef
         assert {figure.method for name, figure in found.items() if name not in undefined} == {"all-equal"}
     if len(a) == 1:
         assert {figure.method for name, figure in found.items() if name not in undefined} == {"one-pair"}
-        assert (found["quadratic_kappa"].value, found["alpha_interval"].value) == (0, 0)
+        assert found["quadratic_kappa"].value == 0
 
 
 def test_numbers_that_differ_by_rounding_are_one() -> None:
-    """0.1 + 0.2 is 0.3: for ranks, for kappa, for what is undefined, and for what is within a tolerance."""
+    """0.1 + 0.2 is 0.3: for kappa, for what is undefined, and for what is within a tolerance."""
     thirds = [0.1 + 0.2, 0.3, 0.3]
-    assert figures(thirds, [1, 2, 3])["spearman"].reason == ONE_SIDE
-    assert figures(thirds, thirds)["alpha_interval"].reason == ALL_ONE
+    assert figures(thirds, thirds)["quadratic_kappa"].reason == ALL_ONE
     assert figures([0.1 + 0.2, 0.5], [0.3, 0.5])["quadratic_kappa"].value == 1
     assert figures([0.8, 0.3], [0.7, 0.4], 0.1)["share_within"].value == 1
 
@@ -165,7 +145,7 @@ def test_neither_unit_nor_side_nor_order_matters(pairs: list[tuple[int, int]], u
     turned = figures(*reversed(split(pairs)))
     shuffled = random.sample(pairs, len(pairs))
     assert figures(*split(shuffled)) == plain
-    for name in ("quadratic_kappa", "alpha_interval", "spearman", "cohen_kappa", "alpha_nominal"):
+    for name in ("quadratic_kappa", "cohen_kappa"):
         for other in (scaled, turned):
             assert other[name].value == (None if plain[name].value is None else pytest.approx(plain[name].value))
     assert same(turned["bias"], -(plain["bias"].value or 0))
@@ -190,7 +170,7 @@ def test_intervals_are_those_of_pairs_drawn_one_by_one() -> None:
         for name, figure in figures([a[i] for i in chosen], [b[i] for i in chosen]).items():
             again.setdefault(name, []).append(figure.value or 0)
     found = {**numbers.figures, **labels.figures}
-    for name in ("quadratic_kappa", "alpha_interval", "spearman", "cohen_kappa", "alpha_nominal"):
+    for name in ("quadratic_kappa", "cohen_kappa"):
         assert found[name].method == "percentile"
         ends = np.quantile(again[name], [0.025, 0.975])
         assert (found[name].low, found[name].high) == pytest.approx(ends, abs=0.5 * float(np.std(again[name])))
