@@ -28,13 +28,13 @@ as MLflow passes Ragas all expectations joined to one text.
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
+
+from pydantic_core import from_json
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges import FAITHFULNESS, Functions, asks_judge, split_name
@@ -115,15 +115,14 @@ def open_scorer(
     name, place = split_name(spec)
     if functions and place in functions:
         return FunctionScorer(functions[place], place, name)
-    builtin = open_builtin(place, name, k=k, prices=prices)
-    if builtin is not None and (in_process or not place.startswith(f"{SCHEMA}:")):  # its patterns may hang
+    if (builtin := open_builtin(place, name, k=k, prices=prices)) is not None:
         return builtin
-    is_mlflow = place.startswith(MLFLOW) and place != MLFLOW
     module, colon, function = place.partition(":")
-    if not (builtin or is_mlflow or (colon and all(map(str.isidentifier, f"{module}.{function}".split("."))))):
+    is_mlflow = module == MLFLOW and function
+    if not is_mlflow and not (colon and all(map(str.isidentifier, f"{module}.{function}".split(".")))):
         raise UsageError(f"`scores=`: unknown score `{place:.100}`; write {CHOICES}")
     if not in_process:
-        return ProcessScorer(spec, measures_raw=builtin is not None)
+        return ProcessScorer(spec)
     if is_mlflow:
         return _mlflow_scorer(place, name)
     return FunctionScorer(import_function(place, "score", Guide.SCORES), place, name, own_loop=own_loop)
@@ -159,25 +158,19 @@ CHOICES = (
     "package.module:function"
 )
 
-SCHEMA_SECONDS = 5.0
-"""Seconds after which the validation of one answer is stopped."""
-
-MLFLOW = "mlflow:"
-"""The prefix of a scorer of `mlflow.genai`."""
+MLFLOW = "mlflow"
 
 
 class ProcessScorer(Pool, Scorer):
-    """Calls a score for each response, in a separate process. The process ends if a built-in score takes too long.
+    """Calls a score for each response, in a separate process.
 
     Raises:
         UsageError: it cannot be opened.
     """
 
-    def __init__(self, spec: str, *, measures_raw: bool = False) -> None:
+    def __init__(self, spec: str) -> None:
         super().__init__(Order(spec, "evaltrack.judges.open_scores:answering"), f"score `{spec}`")
         self.declared = tuple(map(OwnScore.model_validate, self.facts["scores"]))
-        self.measures_raw = measures_raw
-        self._turn = asyncio.Lock()
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
         """Return its values by name.
@@ -187,16 +180,7 @@ class ProcessScorer(Pool, Scorer):
             ProcessEndedError: its process ended.
         """
         call = Call.model_construct(question=question, response=response)
-        if not self.measures_raw:
-            return OwnValues.model_validate_json(await self.call(call))
-        async with self._turn:  # an answer that blocks the process must not use up another's time
-            await self.ready()
-            try:
-                async with asyncio.timeout(SCHEMA_SECONDS):
-                    return OwnValues.model_validate_json(await self.call(call))
-            except TimeoutError:
-                self.close()
-                return OwnValues(reasons={score.name: TOO_LONG.format(SCHEMA_SECONDS) for score in self.declared})
+        return OwnValues.model_validate_json(await self.call(call))
 
 
 def answering(spec: str) -> Service:
@@ -263,17 +247,11 @@ def _why_not(response: Response) -> str:
     if without := sum(source.text is None for source in sources):
         return f"{without} of {len(sources)} sources have no text"
     length = sum(len(source.text or "") + len(source.title or "") for source in sources)
-    for what, characters, most in (
-        ("sources have", length, MOST_SOURCE_TEXT),
-        ("answer has", len(answer), MOST_ANSWER),
-    ):
-        if characters > most:
-            return f"the {what} {characters:,} characters; a judge is shown at most {most:,}"
+    if length > MOST_SOURCE_TEXT:
+        return f"the sources have {length:,} characters; a judge is shown at most {MOST_SOURCE_TEXT:,}"
+    if len(answer) > MOST_ANSWER:
+        return f"the answer has {len(answer):,} characters; a judge is shown at most {MOST_ANSWER:,}"
     return ""
-
-
-MAX_GUIDELINES = 100_000
-"""The largest size of a file of guidelines, in bytes."""
 
 
 def _mlflow_scorer(spec: str, name: str) -> BuiltinScorer:
@@ -282,7 +260,7 @@ def _mlflow_scorer(spec: str, name: str) -> BuiltinScorer:
     Raises:
         UsageError: there is no such scorer, or it needs more than a question, an answer and expectations.
     """
-    judge = _open_mlflow(spec.removeprefix(MLFLOW), spec)
+    judge = _open_mlflow(spec.removeprefix(f"{MLFLOW}:"), spec)
 
     def measure(question: Question, response: Response) -> Measured:
         return NO_ANSWER if response.answer is None else judge(question, response)
@@ -303,7 +281,7 @@ def _open_mlflow(place: str, spec: str) -> GenaiJudge | LibraryMetric:
     if not colon:
         return open_builtin_scorer(name, settings, spec)
     if name == "Guidelines":
-        text = bounded_text(Path(rest), MAX_GUIDELINES, spec, "write fewer guidelines")
+        text = _text(Path(rest), spec)
         if not (lines := [line.strip() for line in text.splitlines() if line.strip()]):
             raise UsageError(f"`scores={spec}`: {rest}: holds no guideline; write one on each line")
         return open_builtin_scorer(name, {**settings, "guidelines": lines}, spec)
@@ -326,9 +304,6 @@ PATTERN_SECONDS = 2.0
 """Seconds after which the search for a user's pattern in one answer is stopped."""
 
 TOO_LONG = "the pattern did not end within {:g} s"
-
-MAX_SCHEMA = 1_000_000
-"""The largest size of a JSON schema, in bytes."""
 
 
 class BuiltinScorer(Scorer):
@@ -374,8 +349,9 @@ def open_builtin(spec: str, name: str = "", *, k: int = Rules.k, prices: Prices 
     if kind == PATTERN and colon:
         return BuiltinScorer(name, spec, [name, spec], _of_answer(_of_pattern(rest)), in_thread=True, binary=True)
     if kind == SCHEMA and colon:
-        text = bounded_text(Path(rest), MAX_SCHEMA, spec, "name a JSON schema")
-        return BuiltinScorer(name, spec, [name, kind, text], _of_answer(_of_schema(text, spec)), binary=True)
+        text = _text(Path(rest), spec)
+        measure = _of_answer(_of_schema(text, spec))
+        return BuiltinScorer(name, spec, [name, kind, text], measure, in_thread=True, binary=True)
     return None
 
 
@@ -427,15 +403,9 @@ def _of_pattern(pattern: str) -> Callable[[Question, str], Measured]:
     return measure
 
 
-def bounded_text(path: Path, most: int, spec: str, cure: str) -> str:
-    """Read the text of a file that a score names, of at most `most` bytes.
-
-    Raises:
-        UsageError: it is larger, is not UTF-8, or cannot be read.
-    """
+def _text(path: Path, spec: str) -> str:
+    """Read the text of a file that a score names."""
     try:
-        if path.stat().st_size > most:
-            raise UsageError(f"`scores={spec}`: {path}: is larger than {most:,} bytes; {cure}")
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(f"`scores={spec}`: {path}: cannot be read: {error.strerror}") from None
@@ -448,31 +418,25 @@ def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
     try:
         import jsonschema
         from referencing import Registry
-        from referencing.exceptions import Unresolvable
     except ImportError:
         raise UsageError(f"`scores={spec}`: needs jsonschema; install it: pip install jsonschema") from None
     try:
-        schema = json.loads(text)
+        schema = from_json(text)
         kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
         kind.check_schema(schema)
-    except (ValueError, RecursionError, TypeError, jsonschema.SchemaError) as error:
+    except (ValueError, TypeError, jsonschema.SchemaError) as error:
         why = getattr(error, "message", None) or error
         raise UsageError(f"`scores={spec}`: is not a JSON schema: {why!s:.300}") from None
     validator = kind(schema, registry=Registry())
 
     def measure(_: Question, answer: str) -> Measured:
         try:
-            return float(validator.is_valid(json.loads(answer, parse_constant=_refuse)))
-        except (ValueError, RecursionError):
+            value = from_json(answer, allow_inf_nan=False)
+        except ValueError:
             return 0.0
-        except Unresolvable as error:
-            return f"the schema refers to a missing part: {error!s:.200}"
+        return float(validator.is_valid(value))
 
     return measure
-
-
-def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
 
 
 def measured_precision(question: Question, response: Response, *, k: int) -> Measured:

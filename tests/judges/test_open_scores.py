@@ -104,26 +104,19 @@ def test_in_processes_of_their_own(module: str) -> None:
 HOPELESS = "a" * 50 + "!"
 
 
-@pytest.mark.parametrize("kind", ["regex", "json_schema"])
-def test_a_pattern_that_does_not_end_costs_its_own_answer_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_a_pattern_that_does_not_end_costs_its_own_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaltrack.judges.open_scores.PATTERN_SECONDS", 0.5)
-    monkeypatch.setattr("evaltrack.judges.open_scores.SCHEMA_SECONDS", 0.5)
-    pattern, schema = "^(a|aa)+$", tmp_path / "schema.json"
-    schema.write_text(json.dumps({"pattern": pattern}))
-    (scorer,) = open_scorers([f"{kind}:{schema if kind == 'json_schema' else pattern}"], in_process=False)
+    (scorer,) = open_scorers(["regex:^(a|aa)+$"], in_process=False)
 
     async def measured() -> list[OwnValues]:
         answers = ["aa", HOPELESS, "aaa", "ab"]
-        texts = [json.dumps(each) for each in answers] if kind == "json_schema" else answers
-        found = await asyncio.gather(*(scorer(QUESTION, Response(answer=text)) for text in texts))
+        found = await asyncio.gather(*(scorer(QUESTION, Response(answer=text)) for text in answers))
         await scorer.aclose()
         return found
 
     found = asyncio.run(asyncio.wait_for(measured(), 30))
-    assert [each.values.get(kind) for each in found] == [1, None, 1, 0]
-    assert found[1].reasons == {kind: "the pattern did not end within 0.5 s"}
+    assert [each.values.get("regex") for each in found] == [1, None, 1, 0]
+    assert found[1].reasons == {"regex": "the pattern did not end within 0.5 s"}
 
 
 TOO_MANY = ([f"n{number}=contains" for number in range(MOST_SCORES + 1)], "41 scores; give at most 40")
