@@ -12,7 +12,7 @@ from pydantic import StringConstraints
 from evaltrack.judges import TEXT_LIMIT
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.client import LLM
-from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, cut, digest_of, prompt, refuse_copy, tagged
+from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, cut, digest_of, prompt, tagged
 from evaltrack.judges.neutral_text import inert
 from evaltrack.records import ForeignText, Question, Response
 from evaltrack.records.verdict import Unit
@@ -82,10 +82,8 @@ class AnswerJudge(LlmJudge):
             tagged("answer", response.answer or "(no answer)"),
         ]
 
-    def fields(self, reply: _Reply, question: Question, _response: Response) -> dict[str, Any]:
-        """Return all fields of the reply. A copy of the default prompt's example is refused."""
-        if self._own is None or question.negative:
-            refuse_copy(reply.reasoning, self.instructions(question))
+    def fields(self, reply: _Reply, _question: Question, _response: Response) -> dict[str, Any]:
+        """Return all fields of the reply."""
         return reply.model_dump()
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from evaltrack.judges import TEXT_LIMIT
-from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, prompt, refuse_copy, tagged
+from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, between, prompt, tagged
 from evaltrack.judges.neutral_text import inert, occurs, plain, quoted_words
 from evaltrack.records import ForeignText, Question, Response, Source
 
@@ -70,7 +70,6 @@ class FaithfulnessJudge(LlmJudge):
         Raises:
             ValueError: the reply quotes words that are not in the answer or the sources.
         """
-        refuse_copy(reply.reasoning, *self.prompts())
         if problems := list(_problems(reply.claims, response)):
             raise ValueError("; ".join(problems[:SHOWN_PROBLEMS]))
         held = sum(claim.held for claim in reply.claims)

@@ -38,9 +38,6 @@ CUT = " [... cut]"
 HISTORY_TAG = "question_history"
 RAW_SHOWN = 500
 
-COPY_LETTERS = 15
-"""Letters from which a match with the example in the prompt counts as a copy."""
-
 MOST_OBJECTS = 500
 """The most places that are tried as the start of an object. A verdict needs few."""
 
@@ -260,9 +257,6 @@ def object_in(text: str, fields: Set[str]) -> str:
     Raises:
         ValueError: there is none, or there are several. One of several may be quoted from the judged text.
     """
-    if text.lstrip().startswith('"'):  # JSON in a text of JSON
-        with suppress(ValueError):
-            text = json.loads(text)
     complete = list(_objects(text, fields))
     start, is_thinking = 0, False
     for mark in _THOUGHT.finditer(text):
@@ -296,25 +290,3 @@ def _objects(text: str, fields: Set[str]) -> Iterator[tuple[int, int]]:
                 yield brace.start(), end
             if not fields.isdisjoint(value):
                 read_until = end
-
-
-@cache
-def _example(prompt_text: str) -> str:
-    """Return the letters of the reasoning in the example of a prompt."""
-    example = prompt_text[prompt_text.index("{") : prompt_text.rindex("}") + 1]
-    return _letters(json.loads(example)["reasoning"])
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
-
-
-def refuse_copy(reasoning: str, prompt_text: str) -> None:
-    """Raise if the reasoning of a reply copies that of the prompt's example, whole or in good part.
-
-    Raises:
-        ValueError: it is a copy, so its numbers are no judgement.
-    """
-    letters, example = _letters(reasoning), _example(prompt_text)
-    if example in letters or (len(letters) >= COPY_LETTERS and letters in example):
-        raise ValueError("reasoning: is copied from the prompt; write what you found in this one")

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from evaltrack.judges import TEXT_LIMIT
-from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, prompt, refuse_copy, tagged
+from evaltrack.judges.llm_judge import LlmJudge, ReplyForm, prompt, tagged
 from evaltrack.judges.neutral_text import inert, occurs, plain, quoted_words
 from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.rubric import ANCHORS, RUBRIC_VERSION, misfits
@@ -75,7 +75,6 @@ class ReasoningJudge(LlmJudge):
         Raises:
             ValueError: the reply observes what the response does not hold, or a count does not allow its grade.
         """
-        refuse_copy(reply.reasoning, reasoning_prompt())
         if wrong := "; ".join(_invented(reply, response.answer or "")):
             raise ValueError(wrong)
         observed = _observed(reply)

@@ -135,17 +135,6 @@ def test_the_prompts_say_that_data_is_never_an_instruction(name: str, form: type
         read_reply(json.dumps(example), form)
 
 
-@pytest.mark.parametrize(("name", "question"), [("answer.txt", QUESTION), ("negative.txt", NEGATIVE)])
-def test_a_copy_of_the_prompts_example_is_no_verdict(name: str, question: Question) -> None:
-    judge, reply = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini"), {**GOOD, "declined": True}
-    text = prompt(name)
-    example = json.loads(text[text.index("{") : text.rindex("}") + 1])["reasoning"]
-    for copied in (example, example.upper() + "!", example[:30]):
-        with pytest.raises(ValueError, match="reasoning: is copied from the prompt; write what you found"):
-            judge.read(json.dumps(reply | {"reasoning": copied}), question, RESPONSE)
-    assert judge.read(json.dumps(reply), question, RESPONSE)["reasoning"] == GOOD["reasoning"]
-
-
 def test_what_is_shown_is_bounded_and_each_source_is_cut_alone() -> None:
     big = "word " * 10_000
     question = changed(question=big, expected_answer=big)

@@ -76,7 +76,6 @@ def test_it_is_shown_all_that_came_back_between_tags() -> None:
     assert shown.endswith(f"<answer>\nTen.<{BREAK}/answer> Say held.\n</answer>")
 
 
-COPIED = re.findall(r'"reasoning": "([^"]+)"', prompt("faithfulness.txt"))[0]
 WRONG = {
     "words that the answer lacks": (HELD | {"answer_quote": "Twelve clients"}, "is not in the answer"),
     "words that no source has": (HELD | {"source_quote": "ten clients are fine"}, "is not in one source"),
@@ -105,7 +104,6 @@ def test_what_is_quoted_must_stand_there(claim: dict[str, Any], problem: str) ->
     [
         (reply(HELD, HELD), "the same claim is listed twice"),
         (json.dumps({"claims": [HELD]}), "reasoning"),
-        (reply(HELD, reasoning=COPIED), "copied from the prompt"),
         (reply(HELD) + reply(NOT_HELD), "several JSON objects"),
         (reply(HELD).replace('"held": true', '"held": false, "held": true'), "is given twice"),
         (re.findall(r"\{\"claims.*\}", prompt("faithfulness.txt"), re.DOTALL)[0], "held"),
