@@ -85,11 +85,10 @@ def invalid(message: str, code: str | None = None, param: str | None = None) -> 
     return failure(400, message, "invalid_request_error", code, param)
 
 
-def rate_limited(seconds: float = 1.0, form: Literal["seconds", "ms", "none"] = "seconds") -> Reply:
-    """A 429 that says when to come again: in seconds, in milliseconds, or not."""
-    headers = {"seconds": {"retry-after": f"{seconds:g}"}, "ms": {"retry-after-ms": f"{seconds * 1000:g}"}}
+def rate_limited(seconds: float | None = 1.0) -> Reply:
+    """A 429 that says when to come again, or not."""
     limit = failure(429, "Rate limit reached for requests. Please try again.", "requests", "rate_limit_exceeded")
-    return replace(limit, headers={**headers, "none": {}}[form])
+    return replace(limit, headers={} if seconds is None else {"retry-after": f"{seconds:g}"})
 
 
 def script(*replies: Reply) -> Behaviour:

@@ -5,8 +5,8 @@ were told to wait, ignore a `Retry-After` above two minutes, repeat calls of an 
 not limit the time of a whole answer. A parameter that a server refuses is not sent again, and is noted.
 
 JSON is requested in the strictest form that the server accepts: that of the first answer. Until then a refusal, whose
-cause may be another, makes only the affected question try a weaker form. A call that is cancelled while it waits adds a
-note with the reason to its error. The note starts with `WAITING`.
+cause may be another, makes only the affected question try a weaker form. A call that is cancelled adds a note to its
+error that says how its last attempt failed. The note starts with `LAST`.
 
 Calls use the client's `post` instead of `chat.completions.create`. That halves the CPU time of a call, and creates no
 MLflow traces of it if the user's process has autologging on.
@@ -54,8 +54,8 @@ ATTEMPTS = 8
 """Failed calls allowed for one question. Calls that the server postpones (429) are not failures."""
 PATIENCE = LONGEST_WAIT
 """Seconds for which one question may be postponed again and again. Callers may set a shorter limit."""
-WAITING = "waiting: "
-"""The start of the note on the error of a cancelled call."""
+LAST = "last: "
+"""The start of the note on the error of a cancelled call: what its last attempt met."""
 CONCURRENCY, MAX_CONCURRENCY = 16, 64
 ILL_FORMED = frozenset({400, 415, 422})
 
@@ -108,7 +108,6 @@ class Throttle:
         self.limit = limit
         self._places = asyncio.Semaphore(limit)
         self._held_until = -math.inf
-        self._why_held = ""
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -118,16 +117,10 @@ class Throttle:
                 await asyncio.sleep(wait)
             yield
 
-    def hold(self, seconds: float, why: str) -> None:
+    def hold(self, seconds: float) -> None:
         """Pause all calls, slightly longer than asked because clocks differ. A longer pause stays in force."""
         until = time.monotonic() + seconds + random.uniform(0, 0.05)  # noqa: S311 - jitter, no secret
-        if until > self._held_until:
-            self._held_until, self._why_held = until, why
-
-    @property
-    def pause_reason(self) -> str | None:
-        """The reason why no call may be made now; None if calls may be made."""
-        return self._why_held if time.monotonic() < self._held_until else None
+        self._held_until = max(self._held_until, until)
 
 
 def delay(attempt: int) -> float:
@@ -137,10 +130,7 @@ def delay(attempt: int) -> float:
 
 @dataclass
 class Asking:
-    """A question in progress: the form that it has reached, and its failures so far.
-
-    `sent_at` is the monotonic time in seconds of the current call; None between two calls.
-    """
+    """A question in progress: the form that it has reached, and its failures so far."""
 
     messages: list[Message]
     schema: Schema | None
@@ -150,7 +140,6 @@ class Asking:
     times_put_off: int = 0
     first_put_off: float | None = None
     last: str = ""
-    sent_at: float | None = None
 
     @property
     def may_go_on(self) -> bool:
@@ -164,19 +153,6 @@ class Asking:
             return False
         self.form += 1
         return True
-
-    def gave_up(self) -> AnswerError:
-        """Return the error that says why no further call is made."""
-        failed, put_off = f"failed {self.failures} times", f"put it off {self.times_put_off} times"
-        counts = [what for what, count in ((failed, self.failures), (put_off, self.times_put_off)) if count]
-        return AnswerError(f"the server {' and '.join(counts)}; last: {self.last}")
-
-    def waits_for(self, throttle: Throttle) -> str:
-        """Return a description of what it waits for. A pause caused by another question counts too."""
-        if self.sent_at is not None:
-            before = f"; before that: {self.last}" if self.last else ""
-            return f"no answer for {time.monotonic() - self.sent_at:.1f} s{before}"
-        return throttle.pause_reason or self.last or f"one of the {throttle.limit} calls in flight to end"
 
 
 class LLM:
@@ -224,7 +200,7 @@ class LLM:
             AccessLostError: they are refused now, and were not before.
             QuotaError: the quota is used up.
             ServerBusyError: the server asks for a pause of more than an hour.
-            CancelledError: with a note on what the call waited for.
+            CancelledError: with a note on the last failure.
         """
         asking = Asking(list(messages), schema, self._form or 0, question or repr(messages))
         try:
@@ -232,9 +208,10 @@ class LLM:
                 if (answer := await self._attempt(asking)) is not None:
                     return answer
         except asyncio.CancelledError as error:
-            error.add_note(f"{WAITING}{asking.waits_for(self._throttle)}")
+            if asking.last:
+                error.add_note(f"{LAST}{asking.last}")
             raise
-        raise asking.gave_up()
+        raise AnswerError(f"no answer after {asking.failures + asking.times_put_off} calls; {LAST}{asking.last}")
 
     async def _attempt(self, asking: Asking) -> Answer | None:
         """Return the answer; None, after a wait, if the call should be repeated."""
@@ -243,7 +220,7 @@ class LLM:
         parameters = dict[str, Any]()
         try:
             async with self._throttle.turn():
-                parameters, asking.sent_at = dict(self._parameters), time.monotonic()
+                parameters = dict(self._parameters)
                 asking.form = asking.form if self._form is None else self._form  # others may have found it
                 body = await self._call(asking, parameters)
             self._answered = True
@@ -252,11 +229,9 @@ class LLM:
                 self._form = asking.form
             return read_answer(body)
         except APIStatusError as error:
-            asking.sent_at = None
             if not self._adapt(asking, error, parameters):
                 await self._after(asking, error)
         except (APIConnectionError, TimeoutError, ServerFaultError) as error:
-            asking.sent_at = None
             await self._failed(asking, self._why(error))
         return None
 
@@ -293,7 +268,7 @@ class LLM:
             may_wait = error.status_code in PUT_OFF or error.status_code >= 500
             wait = retry_after(error.response.headers) if may_wait else None
             if wait and wait <= LONGEST_WAIT:  # a longer one ends the run
-                self._throttle.hold(wait, refusal_words(error))
+                self._throttle.hold(wait)
             raise
 
     def _open(self) -> AsyncOpenAI:

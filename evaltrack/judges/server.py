@@ -6,7 +6,6 @@ Key and address come from the variables that the OpenAI client reads.
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import time
@@ -14,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import urlsplit
+
+from pydantic import ValidationError
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.privacy.addresses import MASK, shown_text, shown_url
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 OPENAI = "https://api.openai.com/v1"
+_ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(?::[1-9]\d{0,4})?(?:[/?#].*)?")
 NO_KEY = "none"
 """The key for local servers if none is set. The client does not work without one."""
 
@@ -62,7 +63,7 @@ def usual_server() -> ModelServer:
         UsageError: one of them is malformed. The message shows neither key nor user, password and query of the URL.
     """
     address, key = _value("OPENAI_BASE_URL") or OPENAI, _value("OPENAI_API_KEY")
-    if not re.match(r"https?://[^/]", address) or not _is_url(address):
+    if not _ADDRESS.fullmatch(address):
         raise UsageError(f"OPENAI_BASE_URL is `{shown_url(address)}`; write http://HOST/v1 or https://HOST/v1")
     if not re.fullmatch(r"[!-~]*", key):
         raise UsageError("OPENAI_API_KEY holds a space, a line break or a sign outside ASCII; set it again")
@@ -83,13 +84,6 @@ def without_key(text: str, shortest: int = SHORTEST_SECRET) -> str:
     return text.replace(key, MASK) if len(key) >= shortest else text
 
 
-def _is_url(value: str) -> bool:
-    try:
-        return urlsplit(value).port != 0
-    except ValueError:
-        return False
-
-
 def _value(variable: str) -> str:
     return (os.environ.get(variable) or "").strip()
 
@@ -99,9 +93,6 @@ BODY_SHOWN = 200
 
 PUT_OFF = frozenset({408, 409, 425, 429})
 """Statuses of a server that will answer later."""
-
-MOST_TOKENS = 10**12
-"""The most tokens of a call. A higher count is not a valid count."""
 
 
 class AnswerError(Exception):
@@ -163,10 +154,7 @@ def _completion(body: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
     except (LookupError, TypeError):
         message = None
     if not isinstance(message, dict):
-        error = value.get("error") if isinstance(value, dict) else None
-        code = error.get("code") if isinstance(error, dict) else None
-        is_final = not error or (isinstance(code, int) and 400 <= code < 500 and code not in PUT_OFF)
-        kind = AnswerError if is_final else ServerFaultError
+        kind = ServerFaultError if isinstance(value, dict) and value.get("error") else AnswerError
         raise kind(f"the server answered without a completion: {_start(body)}")
     return value, choice, message
 
@@ -188,15 +176,11 @@ def _written(text: str) -> str:
 
 
 def _usage(value: Any) -> Usage | None:
-    """Return the cost of the call, in any form that servers use; None if prompt or completion have no count."""
-    read = read_usage(value)
-    counts = {name: int(count) for name, count in read.items() if _is_count(count)} if isinstance(read, dict) else {}
-    return Usage(**counts) if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
-
-
-def _is_count(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value <= MOST_TOKENS and value == int(value)  # type: ignore[operator, call-overload]
+    """Return the cost of the call, in any form that servers use; None if it cannot be read."""
+    try:
+        return Usage.model_validate(read_usage(value))
+    except ValidationError:
+        return None
 
 
 def _thought(usage: Usage | None) -> str:
@@ -217,29 +201,17 @@ WORDS_SHOWN = 300
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of the requested pause: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110).
+    """Return the seconds of the pause that `Retry-After` requests, in seconds or as a date (RFC 9110).
 
     None if no pause is requested, or if it cannot be read.
     """
-    seconds = _number(headers.get("retry-after-ms"))
-    if seconds is not None:
-        return seconds / 1000
-    value = headers.get("retry-after")
-    seconds = _number(value)
-    if value is None or seconds is not None:
-        return seconds
+    value = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d+(\.\d+)?", value, re.ASCII):
+        return float(value)
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text) if text else -1.0
-    except ValueError:
-        return None
-    return number if 0 <= number < math.inf else None
 
 
 class ServerRefusesError(UsageError):

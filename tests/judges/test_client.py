@@ -20,10 +20,10 @@ import pytest
 from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.judges.client import (
     ATTEMPTS,
+    LAST,
     LLM,
     MAX_CONCURRENCY,
     MAX_DELAY,
-    WAITING,
     Schema,
     delay,
 )
@@ -223,7 +223,7 @@ def test_a_format_that_worked_is_not_given_up(serve: Serve) -> None:
 
 @pytest.mark.parametrize(
     ("outage", "calls"),
-    [(DOWN, 4), (replace(GOOD, wire="closed_before"), 4), (rate_limited(form="none"), 7), (BROKEN, 2)],
+    [(DOWN, 4), (replace(GOOD, wire="closed_before"), 4), (rate_limited(None), 7), (BROKEN, 2)],
 )
 def test_an_outage_at_the_start_takes_no_format_away(serve: Serve, outage: Reply, calls: int) -> None:
     server = serve(*[outage] * calls, GOOD)
@@ -251,8 +251,8 @@ def test_a_refused_parameter_is_left_out_once(serve: Serve, only: int | None) ->
 
 @pytest.mark.parametrize(
     "busy",
-    [rate_limited(0), rate_limited(0, "ms"), replace(DOWN, headers={"retry-after": "0"})],
-    ids=["s", "ms", "503"],
+    [rate_limited(0), replace(DOWN, headers={"retry-after": "0"})],
+    ids=["429", "503"],
 )
 def test_a_server_that_is_busy_and_says_come_at_once_is_given_time(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, busy: Reply
@@ -271,8 +271,7 @@ def test_patience_is_a_time_and_not_a_count(serve: Serve, monkeypatch: pytest.Mo
     error = error_of(ask(), AnswerError)
     assert time.monotonic() - start >= 0.3
     assert str(error) == (
-        f"the server put it off {server.calls} times; "
-        "last: status 429: Rate limit reached for requests. Please try again."
+        f"no answer after {server.calls} calls; last: status 429: Rate limit reached for requests. Please try again."
     )
 
 
@@ -312,20 +311,20 @@ async def stopped(asking: asyncio.Task[Answer]) -> str:
     return str(note)
 
 
-def notes_of(questions: int, when: Callable[[], Any]) -> list[str]:
-    """What questions at once, of which one is in flight, wait for then; the last one is stopped first."""
+def note_of(when: Callable[[], Any]) -> str:
+    """The note of a question that is stopped then."""
 
-    async def all_of_them() -> list[str]:
-        llm = LLM("gpt-4o-mini", concurrency=1)
-        tasks = [asyncio.create_task(llm.ask(MESSAGES, SCHEMA)) for _ in range(questions)]
+    async def one() -> str:
+        llm = LLM("gpt-4o-mini")
+        task = asyncio.create_task(llm.ask(MESSAGES, SCHEMA))
         try:
             while not when():  # noqa: ASYNC110 - the server is in another thread
                 await asyncio.sleep(0.01)
-            return [await stopped(each) for each in reversed(tasks)]
+            return await stopped(task)
         finally:
             await llm.aclose()
 
-    return asyncio.run(asyncio.wait_for(all_of_them(), 20))
+    return asyncio.run(asyncio.wait_for(one(), 20))
 
 
 BUSY = "Rate limit reached for requests. Please try again."
@@ -348,7 +347,7 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize(
     ("reply", "note"),
     [
-        (rate_limited(form="none"), rf"status 429: {re.escape(BUSY)}"),
+        (rate_limited(None), rf"status 429: {re.escape(BUSY)}"),
         (rate_limited(20), rf"status 429 \(told to wait 20 s\): {re.escape(BUSY)}"),
         (DOWN, "status 503: Loading the model"),
         (None, "ConnectError: .*"),
@@ -357,33 +356,25 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_who_is_stopped_before_a_retry_knows_the_last_attempt(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, delays: list[int], reply: Reply | None, note: str
 ) -> None:
-    """While the server asks everybody to wait, those in the queue know why too."""
     serve(reply or GOOD)
     if not reply:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    for each in notes_of(3 if "told to wait" in note else 1, lambda: delays):
-        assert re.fullmatch(WAITING + note, each)
+    assert re.fullmatch(LAST + note, note_of(lambda: delays))
 
 
-@pytest.mark.parametrize(
-    ("replies", "before"), [([HANGS], ""), ([DOWN, HANGS], "; before that: status 503: Loading the model")]
-)
-def test_who_is_stopped_amid_a_call_or_in_the_queue_knows_so(serve: Serve, replies: list[Reply], before: str) -> None:
-    server = serve(*replies)
-    *queued, note = notes_of(3 - len(replies), lambda: server.calls == len(replies))
-    assert re.fullmatch(rf"{WAITING}no answer for \d\.\d s{before}", note)
-    assert queued == [f"{WAITING}one of the 1 calls in flight to end"] * len(queued)
+def test_who_is_stopped_amid_a_call_knows_the_failure_before(serve: Serve) -> None:
+    server = serve(DOWN, HANGS)
+    assert note_of(lambda: server.calls == 2) == f"{LAST}status 503: Loading the model"
 
 
 # Failures
 
 
-@pytest.mark.parametrize(
-    ("before", "said"), [([], "failed 8 times"), ([rate_limited(0)], "failed 8 times and put it off 1 times")]
-)
-def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve, before: list[Reply], said: str) -> None:
+@pytest.mark.parametrize("before", [[], [rate_limited(0)]])
+def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve, before: list[Reply]) -> None:
     server = serve(*before, failure(500, "The server had\nan error", "server_error"))
-    assert str(error_of(ask(), AnswerError)) == f"the server {said}; last: status 500: The server had an error"
+    message = f"no answer after {len(before) + 8} calls; last: status 500: The server had an error"
+    assert str(error_of(ask(), AnswerError)) == message
     assert server.calls == len(before) + ATTEMPTS == len(before) + 8
 
 
@@ -592,7 +583,7 @@ def test_the_judges_calls_leave_no_traces_where_autologging_is_on(store_uri: str
 
 
 def test_retry_after_is_waited_for_by_everybody(serve: Serve) -> None:
-    server = serve(rate_limited(0.3, "ms"), GOOD)
+    server = serve(rate_limited(0.3), GOOD)
 
     async def two() -> None:
         llm = LLM("gpt-4o-mini")
