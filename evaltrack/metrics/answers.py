@@ -17,13 +17,11 @@ section 3), with quoted words instead of a model that judges entailment.
 
 from __future__ import annotations
 
-import json
 import re
 import string
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from unicodedata import normalize
 
 from evaltrack.records import Passage, Question, Response, Source
@@ -210,49 +208,25 @@ def tool_arguments(question: Question, response: Response) -> float | str:
     """Return the share of expected calls that were made with their arguments, in [0, 1], or the reason for no value.
 
     Only expected calls with arguments count. A call matches an expected one if it has the tool's name and each expected
-    argument with an equal value. Values are equal as JSON: 1 equals 1.0, texts are compared letter by letter. Further
-    arguments cost nothing. Each call matches at most one expected call, in the assignment that matches the most of
-    them. Only `tool_order` scores the order of calls.
+    argument with an equal value: 1 equals 1.0, texts are compared letter by letter. Further arguments cost nothing.
+    Each call matches at most one expected call, in the assignment that matches the most of them: a maximum matching, by
+    the algorithm of Hopcroft and Karp (1973). Only `tool_order` scores the order of calls.
     """
     pairs = zip(question.expected_tools, question.expected_arguments, strict=False)
-    expected = [_facts(name, arguments) for name, arguments in pairs if arguments]
+    expected = [(name, arguments) for name, arguments in pairs if arguments]
     if not expected:
         return NO_ARGUMENTS
-    wanted = set().union(*expected)
-    calls = Counter(frozenset(_facts(call.name, call.arguments) & wanted) for call in response.tool_calls)
-    return _most_fulfilled(expected, calls) / len(expected)
-
-
-Fact = tuple[str, str, str]
-"""The name of a tool, the name of an argument, and its value as JSON."""
-
-
-def _facts(tool: str, arguments: Mapping[str, Any]) -> frozenset[Fact]:
-    return frozenset((tool, name, _as_json(value)) for name, value in arguments.items())
-
-
-def _as_json(value: object) -> str:
-    """Return the same text for all values that are equal as JSON."""
-    same = json.loads(json.dumps(value, default=str), parse_float=_number)
-    return json.dumps(same, sort_keys=True)
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    return int(number) if number.is_integer() else number
-
-
-def _most_fulfilled(expected: Sequence[frozenset[Fact]], calls: Mapping[frozenset[Fact], int]) -> int:
-    """Return the number of expected calls that can each have a different call: a maximum matching.
-
-    A call can match an expected one if it has all its facts. Algorithm: Hopcroft and Karp 1973.
-    """
+    calls = response.tool_calls
+    fits = [
+        (row, place)
+        for row, (name, arguments) in enumerate(expected)
+        for place, call in enumerate(calls)
+        if call.name == name and arguments.items() <= call.arguments.items()
+    ]
+    if not fits:
+        return 0.0
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    made = [facts for facts, times in calls.items() if facts for _ in range(min(times, len(expected)))]
-    fits = [(row, at) for row, wanted in enumerate(expected) for at, facts in enumerate(made) if wanted <= facts]
-    if not fits:
-        return 0
-    graph = csr_array(([1] * len(fits), tuple(zip(*fits, strict=True))), shape=(len(expected), len(made)))
-    return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
+    graph = csr_array(([1] * len(fits), tuple(zip(*fits, strict=True))), shape=(len(expected), len(calls)))
+    return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum()) / len(expected)
