@@ -111,7 +111,11 @@ def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
     codes = [fail.code for fail in reply.hard_fails]
     if len(set(codes)) < len(codes):
         yield "hard_fails: a code is listed twice; put its quotes together"
-    yield from _unconfirmed(reply)
+    confidence = reply.confidence or 0.0
+    if confidence and not reply.confidence_quotes:
+        yield f"confidence is {confidence:g}, but confidence_quotes is empty; without a claim it is null"
+    if 0 < confidence < 1:
+        yield f"confidence is {confidence:g}; write it in percent, from 0 to 100"
     shown_answer = plain(inert(answer))  # as the judge saw it
     lists = [reply.hypotheses, reply.shifts, reply.crux_quotes, reply.confidence_quotes]
     for quote in chain(*lists, *(fail.quotes for fail in reply.hard_fails)):
@@ -119,25 +123,11 @@ def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
             yield f"`{quote[:80]}` is not in the response; quote it letter for letter"
 
 
-def _unconfirmed(reply: ReasoningReply) -> Iterator[str]:
-    """Yield a message if the judge's own confidence is wrong. A quote that code cannot read is no error."""
-    if not reply.confidence:  # null, or 0 for none
-        return
-    readings = [read_confidence(quote) for quote in reply.confidence_quotes]
-    if not readings:
-        yield f"confidence is {reply.confidence:g}, but confidence_quotes is empty; without a claim it is null"
-    elif 0 < reply.confidence < 1:
-        yield f"confidence is {reply.confidence:g}; write it in percent, from 0 to 100"
-    elif not any(reading.settled or reading.allows(reply.confidence) for reading in readings):
-        numbers = ", ".join(f"{number:g}" for reading in readings for number in reading.numbers)
-        yield f"confidence is {reply.confidence:g}, but what is quoted says {numbers}"
-
-
 def _confidence(reply: ReasoningReply) -> float | None:
     """Return the strongest claim that code reads in the quotes, or the judge's own number for an unreadable quote."""
     readings = [read_confidence(quote) for quote in reply.confidence_quotes]
     claims = [reading.percent for reading in readings if reading.percent is not None]
-    if reply.confidence and any(reading.allows(reply.confidence) for reading in readings):
+    if reply.confidence and any(reading.unread for reading in readings):
         claims.append(reply.confidence)
     return max(claims, default=None)
 

@@ -105,23 +105,16 @@ _SPELT = re.compile(r"[a-z][ -]per ?cent\b|\b(?:one|two|three|four|nine)(?: time
 class Reading:
     """The confidence that a text expresses: `percent`, or None if the text claims none that can be read.
 
-    If None, `numbers` are the percentages one of which may be meant. `silent` is True if all its words of certainty and
-    its percentages are known to claim nothing.
+    `silent` is True if all its words of certainty and its percentages are known to claim nothing.
     """
 
     percent: float | None
-    numbers: tuple[float, ...] = ()
     silent: bool = False
 
     @property
-    def settled(self) -> bool:
-        """True if a confidence was read or the text claims none."""
-        return self.percent is not None or self.silent
-
-    def allows(self, percent: float) -> bool:
-        """Return True if a reader who understands more of the text could read this confidence."""
-        near = any(abs(percent - number) <= 0.5 for number in self.numbers)
-        return not self.settled and (near or not self.numbers)
+    def unread(self) -> bool:
+        """True if the text may claim a confidence that is not read here."""
+        return self.percent is None and not self.silent
 
 
 def read_confidence(text: str) -> Reading:
@@ -162,7 +155,7 @@ def read_confidence(text: str) -> Reading:
     if len(numbers) == 1 and _largest(numbers[0]) <= 100:
         return Reading(_unless_negated(_percent(numbers[0]), text, numbers[0].start()))
     is_expressed = text != plain or _ANY_NUMBER.search(text) is not None
-    return Reading(None, tuple(map(_percent, numbers_found)), is_expressed and not numbers[1:])
+    return Reading(None, is_expressed and not numbers[1:])
 
 
 def _plain(text: str) -> str:
