@@ -18,12 +18,10 @@ from hypothesis import strategies as st
 from evaltrack.stats.agreement import (
     ALL_ONE,
     NO_PAIR,
-    Confusion,
     Figure,
     label_agreement,
     numeric_agreement,
 )
-from evaltrack.stats.intervals import paired_interval
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=50)
 
@@ -86,15 +84,11 @@ def test_differences_by_hand() -> None:
         assert same(figures(a, b, tolerance)["share_within"], share)
 
 
-def test_confusion_has_rows_of_a_and_columns_of_b() -> None:
-    a, b = ["no", "yes", "yes", None, "no"], ["no", "no", "yes", "yes", None]
-    agreement = label_agreement(a, b)
-    assert agreement.confusion == Confusion(("no", "yes"), ((1, 0), (1, 1)))
+def test_pairs_that_lack_a_value_are_counted() -> None:
+    agreement = label_agreement(["no", "yes", "yes", None, "no"], ["no", "no", "yes", "yes", None])
     assert (agreement.n, agreement.without_a, agreement.without_b) == (3, 1, 1)
     assert {(figure.n, figure.left_out) for figure in agreement.figures.values()} == {(3, 2)}
-    mixed = label_agreement([1, "x"], ["x", 10]).confusion
-    assert mixed is not None
-    assert mixed.labels == (1, 10, "x")
+    assert label_agreement([1, "x"], ["x", 10]).n == 2
 
 
 @pytest.mark.parametrize(
@@ -105,7 +99,6 @@ def test_without_a_pair_everything_is_undefined(a: list[Any], b: list[Any]) -> N
     nothing = Figure(None, 0, len(a), NO_PAIR)
     assert agreement.figures == dict.fromkeys(NUMERIC, nothing)
     assert labels.figures == dict.fromkeys(LABELS, nothing)
-    assert labels.confusion == Confusion((), ())
 
 
 @pytest.mark.parametrize(
@@ -121,10 +114,7 @@ def test_a_figure_without_a_value_says_why(a: list[float], b: list[float], undef
     """Of one value throughout there is no agreement to speak of; agreement in all is a point."""
     found = figures(a, b, 0)
     assert {name: figure.reason for name, figure in found.items() if figure.value is None} == undefined
-    if a == b:
-        assert {figure.method for name, figure in found.items() if name not in undefined} == {"all-equal"}
     if len(a) == 1:
-        assert {figure.method for name, figure in found.items() if name not in undefined} == {"one-pair"}
         assert found["quadratic_kappa"].value == 0
 
 
@@ -171,25 +161,14 @@ def test_intervals_are_those_of_pairs_drawn_one_by_one() -> None:
             again.setdefault(name, []).append(figure.value or 0)
     found = {**numbers.figures, **labels.figures}
     for name in ("quadratic_kappa", "cohen_kappa"):
-        assert found[name].method == "percentile"
         ends = np.quantile(again[name], [0.025, 0.975])
         assert (found[name].low, found[name].high) == pytest.approx(ends, abs=0.5 * float(np.std(again[name])))
 
 
-def test_means_have_the_interval_of_paired_scores() -> None:
-    a, b = graded(200)
-    found = numeric_agreement(a, b, tolerance=1, resamples=500, seed=3).figures["bias"]
-    interval = paired_interval(a, b, resamples=500, seed=3)
-    assert interval is not None
-    assert (found.low, found.high, found.method) == (interval.low, interval.high, interval.method)
-    assert (found.low or 0) < (found.value or 0) < (found.high or 0)
-
-
-def test_the_same_seed_gives_the_same_bits_in_any_order() -> None:
+def test_the_same_pairs_in_any_order_give_the_same_bits() -> None:
     a, b = graded(60)
-    first = numeric_agreement(a, b, tolerance=1, resamples=300, seed=5)
-    assert numeric_agreement(a[::-1], b[::-1], tolerance=1, resamples=300, seed=5) == first
-    assert numeric_agreement(a, b, tolerance=1, resamples=300, seed=6) != first
+    first = numeric_agreement(a, b, tolerance=1, resamples=300)
+    assert numeric_agreement(a[::-1], b[::-1], tolerance=1, resamples=300) == first
     assert label_agreement(a[::-1], b[::-1], resamples=300) == label_agreement(a, b, resamples=300)
 
 
@@ -197,9 +176,8 @@ def test_too_many_resamples_without_a_value_give_no_interval() -> None:
     """Of 30 pairs that differ once, a third of the resamples hold one label only: a value, and why no interval."""
     found = label_agreement(["yes"] * 30, ["yes"] * 29 + ["no"]).figures
     assert found["cohen_kappa"].value == 0
-    assert (found["cohen_kappa"].low, found["cohen_kappa"].high, found["cohen_kappa"].method) == (None, None, None)
+    assert (found["cohen_kappa"].low, found["cohen_kappa"].high) == (None, None)
     assert (found["cohen_kappa"].reason or "").startswith("no interval: 3")
-    assert found["accuracy"].method == "bca"
 
 
 def test_gpt4_against_humans_on_open_questions() -> None:
