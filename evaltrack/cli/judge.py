@@ -10,7 +10,6 @@ import click
 
 from evaltrack.cli.options import output_option
 from evaltrack.cli.output import print_json
-from evaltrack.records.base import count
 
 JUDGE_HELP = "The run's judge; needed for a run of another machine."
 
@@ -121,13 +120,14 @@ def cache() -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def clear(yes: bool) -> None:
     """Remove all cached verdicts; the next run asks the judge again."""
-    from evaltrack.judges.cache import FILE, cache_bytes, clear_cache
+    from evaltrack.judges.cache import clear_cache
     from evaltrack.system.files import cache_folder
 
     folder = cache_folder()
     if sys.stdin.isatty() and not yes:
-        click.confirm(f"{folder / FILE}: remove {count(cache_bytes(folder), 'byte')}?", abort=True)
-    click.echo(f"{folder / FILE}: {count(clear_cache(folder), 'byte')} removed")
+        click.confirm(f"{folder}: remove all cached verdicts?", abort=True)
+    clear_cache(folder)
+    click.echo(f"{folder}: holds no verdicts now")
 
 
 @click.command()

