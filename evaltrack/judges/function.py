@@ -34,14 +34,6 @@ from evaltrack.targets.threads import user_call
 from evaltrack.targets.worker_pool import Call, Order, Pool, Service
 
 
-def takes_response(function: Callable[..., Any]) -> bool:
-    """Return True if a function can be called with a question and a response."""
-    try:
-        return binds(inspect.signature(function), "question", "response")
-    except ValueError:  # some builtins have no signature
-        return True
-
-
 class FunctionJudge(Judge):
     """Calls a user's function for each verdict. A sync function runs in threads. Without `function` it is imported.
 
@@ -52,7 +44,7 @@ class FunctionJudge(Judge):
     def __init__(self, name: str, function: Callable[..., Any] | None = None) -> None:
         self.name = name
         function = function or import_function(name, "judge", Guide.JUDGE_FUNCTION)
-        if not takes_response(function):
+        if not binds(inspect.signature(function), "question", "response"):
             raise UsageError(f"judge `{name}`: must take (question, response)", guide=Guide.JUDGE_FUNCTION)
         self._call = user_call(function, own_loop=False)
 
@@ -188,13 +180,10 @@ def own_score(name: str, computed_by: str, said: list[Any], **fields: Any) -> Ow
     digest = sha256(json.dumps(said, default=str).encode()).hexdigest()[:16]
     try:
         return OwnScore(name=name, computed_by=shown_text(computed_by)[:200], digest=digest, **fields)
-    except ValidationError as error:
-        where = error.errors()[0]["loc"][0]
+    except ValidationError:
         rule = "lower-case letters, digits and `_`, beginning with a letter, at most 60"
-        if where == "name":
-            cure = f"write {rule}; name it with NAME={computed_by} or @score(name=...)"
-            raise UsageError(f"`scores=`: `{name!s:.80}` cannot be the name of a score: {cure}") from None
-        raise UsageError(f"`scores=`: `{computed_by}`: `{where}` {error.errors()[0]['msg']}") from None
+        cure = f"write {rule}; name it with NAME={computed_by} or @score(name=...)"
+        raise UsageError(f"`scores=`: `{name!s:.80}` cannot be the name of a score: {cure}") from None
 
 
 def measured_values(measured: Mapping[str, float | str]) -> OwnValues:
@@ -211,19 +200,11 @@ def _why_none(measured: float | str) -> str:
 
 
 def _code(function: Callable[..., Any]) -> str:
-    """Return the function's code without comments, docstring and layout; empty if it cannot be read."""
+    """Return the function's code without comments and layout; empty if it cannot be read."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        return ast.dump(ast.parse(textwrap.dedent(inspect.getsource(function))))
     except (OSError, TypeError, SyntaxError, ValueError):
         return ""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
-            del node.body[0]
-    return ast.dump(tree)
-
-
-MOST_NAMED = 5
-"""The most undeclared names that a reason lists."""
 
 
 class FunctionScorer(Scorer):
@@ -234,7 +215,7 @@ class FunctionScorer(Scorer):
     """
 
     def __init__(self, function: Callable[..., Any], place: str, name: str = "", *, own_loop: bool = True) -> None:
-        if not takes_response(function):
+        if not binds(inspect.signature(function), "question", "response"):
             raise UsageError(f"`scores=`: `{place}` must take (question, response)")
         self.declared = declared_scores(function, place, name)
         self._call = user_call(function, own_loop=own_loop)
@@ -251,9 +232,8 @@ def read_values(returned: object, declared: tuple[OwnScore, ...]) -> OwnValues:
         if len(names) == 1:
             return measured_values({names[0]: _value(returned, declared[0])})
         why = f"the function returned {type(returned).__name__}, not a mapping with {', '.join(names)}"
-    elif others := [str(name)[:60] for name in returned if name not in names]:
-        cure = "declare the names of a mapping: @score(values=[...])"
-        why = f"the function returned names that it does not declare: {', '.join(others[:MOST_NAMED])}; {cure}"
+    elif other := next((str(name)[:60] for name in returned if name not in names), ""):
+        why = f"the function returned `{other}`; declare the names of a mapping: @score(values=[...])"
     else:
         values = {score.name: _value(returned[score.name], score) for score in declared if score.name in returned}
         return measured_values({name: values.get(name, f"the function returned no `{name}`") for name in names})

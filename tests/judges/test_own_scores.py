@@ -78,9 +78,9 @@ def digest_of(folder: Path, code: str) -> str:
 
 
 def test_the_digest_is_of_the_code_and_not_of_its_layout(tmp_path: Path) -> None:
-    """Comments, docstring and layout are nothing; another constant or another direction is another score."""
+    """Comments and layout are nothing; another constant or another direction is another score."""
     plain = digest_of(tmp_path, "def f(question, response):\n    return 1\n")
-    shaped = 'def f(question,\n      response):\n    """Says."""\n    # why\n    return 1\n'
+    shaped = 'def f(question,\n      response):\n    # why\n    return 1\n'
     assert digest_of(tmp_path, shaped) == plain
     assert digest_of(tmp_path, "def f(question, response):\n    return 2\n") != plain
     down = "from evaltrack import score\n@score(higher_is_better=False)\ndef f(question, response):\n    return 1\n"
@@ -117,7 +117,7 @@ def test_numbers(returned: object, value: float) -> None:
         (10**400, "the function returned int; return"),
         (1e16, "the value is 1e+16"),
         (Unreadable(), "the function returned Unreadable; return"),
-        ({"two": 1}, "names that it does not declare: two; declare the names"),
+        ({"two": 1}, "the function returned `two`; declare the names"),
         ({}, "the function returned no `one`"),
     ],
 )
