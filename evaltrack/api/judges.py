@@ -204,10 +204,10 @@ def replay_judge(
 def _settings_to_repeat(run_id: str, signature: Signature, judges: tuple[str, ...]) -> EvaluationConfig:
     """Return the settings of a run with the named `judges`, or with its own judges.
 
-    The settings come from the saved command, else the settings of the scores come from the run's signature.
+    The settings come from the saved command, else from the run's signature.
 
     Raises:
-        UsageError: there is no saved command and no judge is named, or the signature is invalid.
+        UsageError: there is no saved command and no judge is named.
     """
     saved = saved_command(run_id)
     settings = saved.settings if saved else _settings_of(signature)
@@ -218,17 +218,9 @@ def _settings_to_repeat(run_id: str, signature: Signature, judges: tuple[str, ..
 
 
 def _settings_of(signature: Signature) -> EvaluationConfig:
-    """Return the numeric settings of a signature, checked as options are. Names are not taken from the store."""
-    values: dict[str, Any] = {"k": signature.k, "pass_threshold": signature.pass_threshold}
-    try:
-        if signature.rubric == "reasoning":
-            values |= {"rubric": "reasoning", "rubric_weights": signature.weights}
-        elif signature.weights:
-            pairs = (part.partition("=") for part in signature.weights.split(","))
-            values |= {name: float(value) for name, _, value in pairs}
-        return EvaluationConfig.of(**values)
-    except (TypeError, ValueError):
-        raise UsageError(f"the run's signature names weights that cannot be read: {signature.weights[:80]!r}") from None
+    """Return the settings of a signature that decide scores and passes. Names are not taken from the store."""
+    rubric = {"rubric": "reasoning", "rubric_weights": signature.weights} if signature.rubric == "reasoning" else {}
+    return EvaluationConfig.of(k=signature.k, pass_threshold=signature.pass_threshold, **rubric)
 
 
 def _check_judge(settings: EvaluationConfig, signature: Signature) -> None:
