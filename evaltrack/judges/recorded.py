@@ -20,7 +20,7 @@ from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.golden.file import line_entries
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
-from evaltrack.records.json_text import finding_words, kind_of, other_encoding, strangers_note, take_id
+from evaltrack.records.json_text import finding_words, kind_of, strangers_note, take_id
 from evaltrack.records.row import text_digest
 from evaltrack.system.files import content_digest
 
@@ -70,9 +70,6 @@ class RecordedJudge(Judge):
         self._lines = dict[tuple[str, str], int]()
         problems: list[str] = []
         try:
-            with path.open("rb") as file:
-                if words := other_encoding(file.read(2)):
-                    raise UsageError(f"recorded judge {path}: {words}")
             for number, value in line_entries(path, MAX_LINE_BYTES, SPREAD):
                 self._add(number, value, problems)
         except OSError as error:
