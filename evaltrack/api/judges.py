@@ -94,10 +94,11 @@ def _of_other(store: Store, run_id: str, signature: Signature, own: Mapping[str,
         rubric = run.signature.rubric
         raise UsageError(f"run {run_id} was judged by the rubric {rubric}, the other by {signature.rubric}")
     answers = {key: (row.digest, row.answer) for key, row in own.items()}
-    both = {key: row for key, row in rows.items() if answers.get(key) == (row.digest, row.answer)}
-    if not both:
-        raise UsageError(f"run {run_id} judged no answer that the other has; judge the same responses")
-    values = {key: _values(row.verdicts, signature) for key, row in both.items()}
+    values = {
+        key: _values(row.verdicts, signature)
+        for key, row in rows.items()
+        if answers.get(key) == (row.digest, row.answer)
+    }
     return f"{run.signature.judge} (run {run.run_id[:8]})", values
 
 
@@ -292,11 +293,9 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
     row = next((row for row in read_rows(store, run, columns) if row.id == question_id), None)
     if row is None:
         raise UsageError(f"run {run_id} has no question `{question_id}`")
-    if row.passed is None:
-        raise UsageError(f"question `{question_id}` was not measured; there is nothing to accept")
     needed = acceptance(row.tier, row.hard_fails) if row.tier is not None else "justification"
-    if row.passed or needed == "none needed":
-        raise UsageError(f"question `{question_id}` passed; there is nothing to accept")
+    if row.passed is not False or needed == "none needed":
+        raise UsageError(f"question `{question_id}` passed or was not measured; there is nothing to accept")
     if needed == "refused":
         fails, action = ", ".join(row.hard_fails), TIERS[0].action.lower()
         raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; a hard fail cannot be accepted")

@@ -79,8 +79,8 @@ def test_only_what_the_gates_let_through_is_accepted(store_uri: str, run: RunRes
     refusals = [
         *(("soft", "", needed.format("soft")), ("nothing", "  \n", needed.format("nothing"))),
         ("hard", "I say so.", "question `hard` is a hard fail (HF1): reject, escalate; a hard fail cannot be accepted"),
-        ("pass", "I say so.", "question `pass` passed; there is nothing to accept"),
-        ("silent", "I say so.", "question `silent` was not measured; there is nothing to accept"),
+        ("pass", "I say so.", "question `pass` passed or was not measured; there is nothing to accept"),
+        ("silent", "I say so.", "question `silent` passed or was not measured; there is nothing to accept"),
         ("unknown", "I say so.", f"run {run.run_id} has no question `unknown`"),
         ("soft", "y" * (MAX_WHY + 1), "the justification has 1,001 characters; write at most 1,000"),
     ]

@@ -138,7 +138,7 @@ def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_p
     score = agreed(judged, other_run=mixed.run_id).numbers["reasoning_score"]
     assert (score.n, score.without_b) == (20, 10)
     flawed = showcase_run(judged.uri, **recordings("flawed"))
-    with pytest.raises(UsageError, match="judged no answer that the other has; judge the same responses"):
+    with pytest.raises(UsageError, match="no question was judged on both sides"):
         agreed(judged, other_run=flawed.run_id)
 
 
