@@ -105,7 +105,6 @@ class Throttle:
     """The limit of calls in flight, and the pause that a server asks for. Use it on one event loop."""
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
         self._places = asyncio.Semaphore(limit)
         self._held_until = -math.inf
 

@@ -105,16 +105,12 @@ _SPELT = re.compile(r"[a-z][ -]per ?cent\b|\b(?:one|two|three|four|nine)(?: time
 class Reading:
     """The confidence that a text expresses: `percent`, or None if the text claims none that can be read.
 
-    `silent` is True if all its words of certainty and its percentages are known to claim nothing.
+    `unread` is True if the text may claim one that is not read here. It is False if all words of certainty and all
+    percentages in the text are known to claim nothing.
     """
 
     percent: float | None
-    silent: bool = False
-
-    @property
-    def unread(self) -> bool:
-        """True if the text may claim a confidence that is not read here."""
-        return self.percent is None and not self.silent
+    unread: bool = False
 
 
 def read_confidence(text: str) -> Reading:
@@ -132,7 +128,7 @@ def read_confidence(text: str) -> Reading:
     """
     plain = _plain(text)
     if _SPELT.search(plain):
-        return Reading(None)
+        return Reading(None, unread=True)
     text = _NO_CLAIM.sub(" ", plain)
     text = _RATED.sub(r"\2 \1", text)
     numbers_found = [
@@ -155,7 +151,7 @@ def read_confidence(text: str) -> Reading:
     if len(numbers) == 1 and _largest(numbers[0]) <= 100:
         return Reading(_unless_negated(_percent(numbers[0]), text, numbers[0].start()))
     is_expressed = text != plain or _ANY_NUMBER.search(text) is not None
-    return Reading(None, is_expressed and not numbers[1:])
+    return Reading(None, unread=not is_expressed or len(numbers) > 1)
 
 
 def _plain(text: str) -> str:

@@ -80,7 +80,7 @@ def digest_of(folder: Path, code: str) -> str:
 def test_the_digest_is_of_the_code_and_not_of_its_layout(tmp_path: Path) -> None:
     """Comments and layout are nothing; another constant or another direction is another score."""
     plain = digest_of(tmp_path, "def f(question, response):\n    return 1\n")
-    shaped = 'def f(question,\n      response):\n    # why\n    return 1\n'
+    shaped = "def f(question,\n      response):\n    # why\n    return 1\n"
     assert digest_of(tmp_path, shaped) == plain
     assert digest_of(tmp_path, "def f(question, response):\n    return 2\n") != plain
     down = "from evaltrack import score\n@score(higher_is_better=False)\ndef f(question, response):\n    return 1\n"
