@@ -81,16 +81,6 @@ def Contains() -> GenaiScorer:  # noqa: N802
     return _builtin("contains")
 
 
-def CitationPrecision() -> GenaiScorer:  # noqa: N802
-    """`citation_precision`: the share of citations after quotations whose source holds the quoted words."""
-    return _builtin("citation_precision")
-
-
-def CitationRecall() -> GenaiScorer:  # noqa: N802
-    """`citation_recall`: the share of quotations that a source cited for it holds."""
-    return _builtin("citation_recall")
-
-
 def ContextPrecision(k: int = 5) -> GenaiScorer:  # noqa: N802
     """`context_precision_at_K`: the mean precision at the ranks of relevant sources in the first k."""
     _check_k(k)

@@ -27,7 +27,7 @@ NAMES = {
 """Scores that have another name there than in a row."""
 
 WORDS = ["exact_match", "token_f1", "contains"]
-OTHERS = ["citation_precision", "citation_recall", "tool_order", "tool_arguments", "context_precision"]
+OTHERS = ["tool_order", "tool_arguments", "context_precision"]
 
 ANSWERED = data("metrics.json")["answers_for_scorers"]
 """What is expected, and what came back: sources as ids and texts."""
@@ -57,7 +57,7 @@ def written(folder: Path) -> tuple[Path, Path, list[dict[str, Any]]]:
 def test_mlflow_gives_the_values_of_all_that_is_built_in(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of words, citations, tools, patterns and schemas: for each question those of a run, to 1e-12, or none."""
+    """Of words, tools, patterns and schemas: for each question those of a run, to 1e-12, or none."""
     monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "1")  # SQLite has one writer
     golden, answers, records = written(tmp_path)
     schema = tmp_path / "schema.json"
@@ -67,7 +67,7 @@ def test_mlflow_gives_the_values_of_all_that_is_built_in(
         golden, target=f"recorded:{answers}", judge="none", traces="off", scores=specs, tracking_uri=store_uri
     )
     of_sources = (own.RecallAtK, own.PrecisionAtK, own.MRR, own.HitRate, own.NDCGAtK, own.ContextPrecision)
-    of_answers = (own.ExactMatch, own.TokenF1, own.Contains, own.CitationPrecision, own.CitationRecall)
+    of_answers = (own.ExactMatch, own.TokenF1, own.Contains)
     scorers = [make() for make in (*of_sources, *of_answers, own.NegativePass, own.ToolOrder, own.ToolArguments)]
     scorers += [own.Regex(r"\[\d\]", "cites"), own.JSONSchema(schema)]
     mlflow.set_tracking_uri(store_uri)
@@ -84,10 +84,10 @@ def test_mlflow_gives_the_values_of_all_that_is_built_in(
         if each["assessment_name"] in names
     }
     expected = {(row["question"], name): row[name] for row in result.rows for name in names.values()}
-    assert len(expected) == 5 * 16
+    assert len(expected) == 5 * 14
     assert values == pytest.approx(expected, abs=1e-12)
     assert sum(value is not None for value in expected.values()) > 30
-    assert {expected["What of 0?", "tool_arguments"], expected["What of 0?", "citation_precision"]} == {0.5}
+    assert expected["What of 0?", "tool_arguments"] == 0.5
 
 
 @pytest.mark.parametrize(("outputs", "value"), data("metrics.json")["outputs_for_mlflow"])

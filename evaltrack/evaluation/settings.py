@@ -145,7 +145,7 @@ class EvaluationConfig(Config):
     )
     scores: Texts = _judging(
         (),
-        "Additional score: a built-in one (exact_match, token_f1, contains, citation_precision, citation_recall,"
+        "Additional score: a built-in one (exact_match, token_f1, contains,"
         " context_precision, faithfulness, tool_order, tool_arguments, cost, regex:PATTERN, json_schema:FILE),"
         " mlflow:SCORER, or your own as package.module:function; NAME=SCORE names it; repeatable.",
         option="--score",

@@ -5,7 +5,6 @@
 | `package.module:function` | your own function, sync or async |
 | `exact_match`, `token_f1` | the answer's words compared with those of the expected answer, as SQuAD defines them |
 | `contains` | 1 if the answer has the words of the expected answer one after the other |
-| `citation_precision`, `citation_recall` | the share of citations, or of quotations, with the words in a cited source |
 | `context_precision` | how far relevant sources rank above others |
 | `faithfulness`, `faithfulness:openai:MODEL` | the share of the answer's claims that the sources hold, by a judge |
 | `tool_order` | the share of the expected tools that were called in order |
@@ -42,9 +41,6 @@ from evaltrack.judges.function import FunctionScorer, measured_values, own_score
 from evaltrack.metrics.aggregate import Ledger, Summary
 from evaltrack.metrics.answers import (
     NO_ANSWER,
-    NO_SOURCES,
-    citation_precision,
-    citation_recall,
     contains,
     exact_match,
     token_f1,
@@ -52,7 +48,7 @@ from evaltrack.metrics.answers import (
     tool_order,
 )
 from evaltrack.metrics.catalogue import LATENCIES, SCORES
-from evaltrack.metrics.measure import Rules, checked_relevance
+from evaltrack.metrics.measure import NO_SOURCES, Rules, checked_relevance
 from evaltrack.metrics.retrieval import context_precision
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response
@@ -153,7 +149,7 @@ def _taken() -> set[str]:
 
 
 CHOICES = (
-    "exact_match, token_f1, contains, citation_precision, citation_recall, context_precision, faithfulness, "
+    "exact_match, token_f1, contains, context_precision, faithfulness, "
     "tool_order, tool_arguments, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER or "
     "package.module:function"
 )
@@ -379,8 +375,6 @@ FUNCTIONS: dict[str, Callable[[Question, Response], Measured]] = {
     "exact_match": _of_words(exact_match),
     "token_f1": _of_words(token_f1),
     "contains": _of_words(contains),
-    "citation_precision": citation_precision,
-    "citation_recall": citation_recall,
     "tool_order": tool_order,
     "tool_arguments": tool_arguments,
 }

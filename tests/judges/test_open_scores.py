@@ -24,7 +24,8 @@ from evaltrack.judges.open_scores import (
     open_scorer,
     open_scorers,
 )
-from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
+from evaltrack.metrics.answers import NO_ANSWER
+from evaltrack.metrics.measure import NO_SOURCES
 from evaltrack.records import Judge, OwnValues, Question, Response, Source, Verdict
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.targets.failures import RaisedElsewhereError
