@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evaltrack.stats.intervals import TAIL, drawn_counts
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from evaltrack.stats.intervals import Floats, Integers
@@ -98,7 +97,7 @@ def _paired(a: Sequence[Any], b: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _agreement(
-    a: Sequence[Any], b: Sequence[Any], means: Mapping[str, Floats | NDArray[np.bool_]], name: str, kappa: Figure
+    a: Sequence[Any], b: Sequence[Any], means: Mapping[str, NDArray[Any]], name: str, kappa: Figure
 ) -> Agreement:
     """Return the means with the kappa called `name`."""
     lacking = [(one is None, other is None) for one, other in zip(a, b, strict=True)]
