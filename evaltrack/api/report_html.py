@@ -17,9 +17,7 @@ from evaltrack.evaluation.ranking import Contender, rank
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.base import count
-from evaltrack.records.row import Row
 from evaltrack.records.run import Run
-from evaltrack.report.escaping import clip
 from evaltrack.report.html.run_page import Around, run_html, run_screen
 from evaltrack.report.leaderboard import leaderboard_html
 from evaltrack.report.run_text import read_summary

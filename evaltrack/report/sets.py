@@ -13,8 +13,7 @@ from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, SetComparisons
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.records.base import count
-from evaltrack.records.row import Row, failure_words
-from evaltrack.report.comparison_text import comment_templates
+from evaltrack.records.row import failure_words
 from evaltrack.report.comparison_words import TONES, VERDICT_TITLES, next_steps, reasons
 from evaltrack.report.escaping import json_document, one_line
 from evaltrack.report.html.page import document, render

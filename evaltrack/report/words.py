@@ -12,8 +12,7 @@ from evaltrack.metrics.metric import MINUS
 from evaltrack.records import Row
 from evaltrack.records.base import first_of
 from evaltrack.records.row import failure_words
-from evaltrack.records.row import stored_row
-from evaltrack.report.escaping import clip, one_line
+from evaltrack.report.escaping import one_line
 from evaltrack.report.templates import say, sentences
 from evaltrack.stats.intervals import share_interval
 

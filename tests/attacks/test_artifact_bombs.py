@@ -17,9 +17,8 @@ import pytest
 from evaltrack import RunResult, run_eval
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError
-from evaltrack.records import Question, Response, Row, Source
-from evaltrack.records.row import row_of, stored_row
-from evaltrack.report.html import run_page
+from evaltrack.records import Question, Response, Source
+from evaltrack.records.row import row_of
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.rows import file_columns, file_schema
 from evaltrack.tracking.store import connect

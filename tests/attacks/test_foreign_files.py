@@ -16,8 +16,8 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import journals
-from evaltrack.judges.cache import FILE, cache_bytes, clear_cache
-from evaltrack.records import Question, Response, Row, Verdict
+from evaltrack.judges.cache import FILE, clear_cache
+from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.row import row_of
 from tests.conftest import REPO, OpenCache, evaltrack
 from tests.judging import cli, golden_set

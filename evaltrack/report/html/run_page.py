@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records.base import count
 from evaltrack.records.row import FAILURES, Row
-from evaltrack.report.escaping import clip, one_line
+from evaltrack.report.escaping import one_line
 from evaltrack.report.html.page import (
     document,
     questions_script,
