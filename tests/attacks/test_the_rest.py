@@ -21,22 +21,20 @@ from evaltrack.evaluation.settings_sources import read_settings
 from tests.cli.test_ui import lines_until_ready
 from tests.conftest import REPO, evaltrack
 from tests.files import put
-from tests.in_process import called
 from tests.mlflow_server import free_port
 
 PAGES = ("/", "/evaltrack/", "/api/2.0/mlflow/experiments/get?experiment_id=0")
 
 
 @contextmanager
-def served(folder: Path, database: Path, *options: str, hosts: str) -> Iterator[int]:
+def served(folder: Path, database: Path) -> Iterator[int]:
     shutil.copy(database, folder / "mlflow.db")
     port = free_port()
-    command = [sys.executable, "-m", "evaltrack", "ui", "--port", str(port), *options]
-    env = {**os.environ, "EVALTRACK_UI_ALLOWED_HOSTS": hosts}
-    process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "evaltrack", "ui", "--port", str(port)]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
     try:
         lines = lines_until_ready(process)
-        assert lines[-1].startswith("Ready"), "".join(lines)
+        assert "Uvicorn running" in lines[-1], "".join(lines)
         yield port
     finally:
         process.send_signal(signal.SIGINT)
@@ -54,25 +52,16 @@ def status(port: int, path: str, host: str, body: str | None = None, origin: str
 
 def test_a_page_under_another_name_reaches_nothing(tmp_path: Path, empty_database: Path) -> None:
     search, body = "/ajax-api/2.0/mlflow/runs/search", '{"experiment_ids": ["0"]}'
-    with served(tmp_path, empty_database, "--host", "0.0.0.0", hosts="mlflow.example.com") as port:
+    with served(tmp_path, empty_database) as port:
         for path in PAGES:
-            for host in ("10.evil.com", f"10.evil.com:{port}", "192.168.evil.com", f"x.mlflow.example.com:{port}"):
+            for host in ("10.evil.com", f"10.evil.com:{port}", "192.168.evil.com"):
                 assert status(port, path, host) == 403, (path, host)
-            for host in ("localhost", "127.0.0.1", "[::1]"):
+            for host in ("localhost", "127.0.0.1"):
                 assert status(port, path, f"{host}:{port}") == 200, (path, host)
             assert status(port, path, f"localhost:{port + 1}") == 403
-        for host in ("mlflow.example.com", f"mlflow.example.com:{port}"):
-            assert status(port, "/evaltrack/", host) == 200, host
-            assert status(port, search, host, body, f"http://{host}") == 200, host
-            assert status(port, search, host, body, "http://10.evil.com") == 403, host
-
-
-@pytest.mark.parametrize("hosts", ["*", "10.*", "a b", "http://x", "x,*.example.com"])
-def test_no_pattern_of_hosts(tmp_path: Path, hosts: str) -> None:
-    ended = called("ui", "--allowed-hosts", hosts, cwd=tmp_path)
-    assert ended.returncode == 2
-    assert "is not a host; write names separated by commas, without patterns" in ended.stderr
-    assert list(tmp_path.iterdir()) == []  # no database either
+        own = f"127.0.0.1:{port}"
+        assert status(port, search, own, body, f"http://{own}") == 200
+        assert status(port, search, own, body, "http://10.evil.com") == 403
 
 
 def project(**parameters: str) -> subprocess.CompletedProcess[str]:
