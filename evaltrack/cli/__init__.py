@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import atexit
 import gc
+import logging
 import os
-import signal
 import sys
 import traceback
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,7 +21,6 @@ from evaltrack import __version__
 from evaltrack.cli.output import code_after_output, commandless_output, is_file, with_options
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, BadLinesError, EvaltrackError, UsageError, printable
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.system.processes import OTHERS
 
 COMMANDS = {
     "init": ("evaltrack.cli.project:init", "Start a project: settings, a golden set, a target and a CI file."),
@@ -107,10 +105,10 @@ def cli(ctx: click.Context, config: str) -> None:
     from evaltrack.evaluation.settings_sources import read_settings, table_place
     from evaltrack.records.config import did_you_mean
 
-    check_working_folder()
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # it would disturb our own
     if not os.environ.get("EVALTRACK_DEBUG"):
-        _hide_tracebacks()
+        # MLflow logs errors of its database with their tracebacks before it raises them
+        logging.getLogger("mlflow.store.db.utils").addFilter(lambda record: record.levelno < logging.ERROR)
     if config:
         os.environ["EVALTRACK_CONFIG"] = config
         ctx.call_on_close(partial(os.environ.pop, "EVALTRACK_CONFIG", None))
@@ -123,48 +121,14 @@ def cli(ctx: click.Context, config: str) -> None:
         ctx.default_map = {name: defaults_of(command, settings.get(name, {}), name)}
 
 
-def check_working_folder() -> None:
-    """Check that the working folder exists.
-
-    Raises:
-        UsageError: it was deleted.
-    """
-    try:
-        Path.cwd()
-    except OSError as error:
-        raise UsageError(f"the working folder cannot be found: {error.strerror}; change to another folder") from None
-
-
-def _hide_tracebacks() -> None:
-    """Hide the tracebacks that MLflow logs for errors of its database before it raises them."""
-    import logging
-
-    logging.getLogger("mlflow.store.db.utils").addFilter(lambda record: record.levelno < logging.ERROR)
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code. Tracebacks are shown only if EVALTRACK_DEBUG is set."""
-    _keep_own_rights()
     gc.set_threshold(*SELDOM)
-    atexit.register(
-        gc.freeze
-    )  # else Python searches MLflow's objects for garbage at exit, which takes most of a second
+    # else Python searches MLflow's objects for garbage at exit, which takes most of a second
+    atexit.register(gc.freeze)
     with commandless_output():
         code = code_after_output(_run(arguments))
     sys.exit(code)
-
-
-def _keep_own_rights() -> None:
-    """Clear the user's bits of the umask: under 777 the user could not read the new files."""
-    mask = os.umask(0o077)
-    os.umask(mask & 0o077)
-
-
-def _ignore_more_signals() -> None:
-    """Ignore further signals, so that a second Ctrl-C or a timer does not change the exit code."""
-    for name in ("SIGINT", *OTHERS):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -180,15 +144,14 @@ def _run(arguments: list[str] | None) -> int:
         if error.guide:
             click.echo(error.guide.reference, err=True)
         return error.exit_code
-    except SystemExit as ended:  # click exits this way if its output pipe is closed
-        return 0 if isinstance(ended.__context__, BrokenPipeError) else EXIT_INCONCLUSIVE
+    except SystemExit:  # a user's function may exit with 0
+        return EXIT_INCONCLUSIVE
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        _ignore_more_signals()
         click.echo(f"Interrupted: {error.__cause__ or error}".removesuffix(": "), err=True)
         return EXIT_INTERRUPTED
     except Exception as error:

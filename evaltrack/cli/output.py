@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import json
 import os
 import re
 import stat
@@ -17,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import click
 
 from evaltrack.errors import EXIT_INCONCLUSIVE
-from evaltrack.metrics.metric import MINUS
 from evaltrack.report.escaping import json_document, without_any_commands
 
 if TYPE_CHECKING:
@@ -40,14 +37,15 @@ def is_file(stream: TextIO) -> bool:
 class CommandlessStream:
     """A text stream that writes no line that a CI runner reads as a command.
 
-    If the stream cannot be written (`| head`, a full disk, a closed descriptor), the rest of the output is dropped.
-    `problem` holds the reason, but not for a closed pipe.
+    If the stream cannot be written (`| head`, a full disk), the rest of the output is dropped. `problem` holds the
+    reason, but not for a closed pipe.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self.problem = ""
-        self.is_closed = stream is None
         self.stream = _nowhere() if stream is None else stream
+        if isinstance(self.stream, TextIOWrapper):
+            self.stream.reconfigure(encoding="utf-8", errors="replace")
 
     def write(self, text: str) -> int:
         """Write the text. Each call counts as the beginning of a line."""
@@ -56,35 +54,23 @@ class CommandlessStream:
 
     def write_as_it_is(self, text: str) -> None:
         """Write text that a CI runner may read as a command."""
-        if self.is_closed:
-            self.problem = "it is closed"
-        with self._written_or_nowhere():
+        try:
             self.stream.write(text)
+        except OSError as error:
+            self._drop_rest(error)
 
     def flush(self) -> None:
         """Flush the stream."""
-        with self._written_or_nowhere():
+        try:
             self.stream.flush()
+        except OSError as error:
+            self._drop_rest(error)
 
-    @contextmanager
-    def _written_or_nowhere(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError) as error:
-            if isinstance(error, ValueError) and not self.stream.closed:
-                raise
-            self._give_up(error)
-
-    def _give_up(self, error: OSError | ValueError) -> None:
+    def _drop_rest(self, error: OSError) -> None:
         if not isinstance(error, BrokenPipeError):
-            self.problem = self.problem or getattr(error, "strerror", None) or str(error)
-        try:
-            descriptor = self.stream.fileno()
-        except (OSError, ValueError):  # closed, or without a descriptor
-            self.stream = _nowhere()
-            return
+            self.problem = self.problem or str(error.strerror)
         with Path(os.devnull).open("wb") as nothing:
-            os.dup2(nothing.fileno(), descriptor)
+            os.dup2(nothing.fileno(), self.stream.fileno())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
@@ -97,10 +83,7 @@ def _nowhere() -> TextIO:
 @contextmanager
 def commandless_output() -> Iterator[None]:
     """Keep CI commands out of stdout and stderr, except those of `print_command`."""
-    _open_closed_descriptors()
     before = sys.stdout, sys.stderr
-    for stream in before:
-        _replace_what_cannot_be_written(stream)
     sys.stdout, sys.stderr = own = [cast("TextIO", CommandlessStream(stream)) for stream in before]
     try:
         yield
@@ -108,15 +91,6 @@ def commandless_output() -> Iterator[None]:
         for stream in own:
             stream.flush()  # at exit it is too late to handle a closed pipe
         sys.stdout, sys.stderr = before
-
-
-def _open_closed_descriptors() -> None:
-    """Open stdin, stdout and stderr if they are closed. Otherwise the next opened file takes their place."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest free number
 
 
 def code_after_output(code: int) -> int:
@@ -129,27 +103,6 @@ def code_after_output(code: int) -> int:
         return code
     click.echo(f"stdout could not be written: {sys.stdout.problem}; the output is incomplete", err=True)
     return code or EXIT_INCONCLUSIVE
-
-
-def _replace_what_cannot_be_written(stream: TextIO | None) -> None:
-    """Replace characters that the output's encoding lacks by ASCII signs or `?`."""
-    if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
-        stream.reconfigure(errors=TEXT_ESCAPES)
-
-
-IN_ASCII = {MINUS: "-", "→": "->", "≈": "~", "✕": "x", "✓": "v", "…": "...", "×": "x", "·": "-", "–": "-"}
-"""ASCII forms of signs that carry a meaning."""
-
-
-def _ascii_signs(error: UnicodeError) -> tuple[str, int]:
-    """Return ASCII signs or question marks for the characters that cannot be encoded."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
-
-
-TEXT_ESCAPES = "evaltrack.text"
-codecs.register_error(TEXT_ESCAPES, _ascii_signs)
 
 
 def print_command(line: str, *, err: bool) -> None:
@@ -170,7 +123,7 @@ def print_result_as(
     """Print a result on stdout in the form that `--output` names: a table for people, JSON, or Markdown."""
     if wants_json(output):
         for piece in json_pieces():
-            print_json_text(piece)
+            click.echo(piece, nl=False)
     elif markdown is not None and output == "markdown":
         click.echo(markdown())
     else:
@@ -186,15 +139,7 @@ def say(text: str) -> None:
 
 def print_json(value: object) -> None:
     """Print a value as JSON."""
-    print_json_text(json_document(value))
-
-
-def print_json_text(text: str) -> None:
-    """Print JSON or a piece of it. Where the output is not in UTF-8, characters that ASCII lacks are escaped."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    if codecs.lookup(encoding).name != "utf-8":
-        text = re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text)
-    click.echo(text, nl=False)
+    click.echo(json_document(value), nl=False)
 
 
 NAMES = ("baseline_run", "corpus", "draft", "encoding", "force", "id_prefix", "port", "resume", "retry_errors", "why")
