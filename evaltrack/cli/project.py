@@ -117,9 +117,7 @@ def schema(name: str) -> None:
 
 @click.command()
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
-@click.option(
-    "--corpus", default=None, help="Folder with your pages, relative to FOLDER.  [default: docs/ or a similar folder]"
-)
+@click.option("--corpus", default=None, help="Folder with your pages, relative to FOLDER.  [default: docs/]")
 @click.option(
     "-t", "--target", default="", help="Your app, in the form that `evaltrack run -t` accepts.  [default: none yet]"
 )

@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import json
 import tomllib
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 import yaml
 
-from evaltrack import open_golden
-from evaltrack.api import init_project as module
+from evaltrack import __version__, open_golden
 from evaltrack.api.init_project import CI, OWN_FUNCTION, init_project
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
@@ -85,7 +83,7 @@ def test_a_ci_file_that_is_added_later_runs_what_the_settings_name(project: Path
     assert (given["golden"], given["target"]) == ("golden/docs.jsonl", "python:app.rag:ask")
     assert plan.existing == ["evaltrack.toml"]
     (project / "docs").rename(project / "pages")
-    assert "golden/pages.jsonl" in init_project(project, golden="").files, (
+    assert "golden/pages.jsonl" in init_project(project, golden="", corpus="pages").files, (
         "the one that the settings name was not wanted"
     )
 
@@ -93,10 +91,13 @@ def test_a_ci_file_that_is_added_later_runs_what_the_settings_name(project: Path
 def test_each_ci_has_its_file(project: Path) -> None:
     assert _run(["init", "--ci", "github"]) == 0
     job = yaml.safe_load((project / ".github/workflows/evaltrack.yml").read_text())["jobs"]["gate"]
-    assert job["steps"][2]["run"].startswith("pip install ")
+    package = f"mlflow-evaltrack @ git+https://github.com/OWNER/evaltrack@v{__version__}"
+    assert job["steps"][2]["run"] == f'pip install "{package}"'
+    assert job["steps"][3]["uses"] == f"OWNER/evaltrack/scripts/github@v{__version__}"
     assert job["steps"][3]["with"]["golden"] == "golden/docs.jsonl"
     plan = init_project(project, golden="golden/docs.jsonl", corpus="docs", ci="jenkins")
-    assert ".venv/bin/pip install " in plan.files["Jenkinsfile.evaltrack"]
+    assert f'.venv/bin/pip install "{package}"\n' in plan.files["Jenkinsfile.evaltrack"]
+    assert any("replace OWNER" in note for note in plan.notes)
     text = init_project(project / "other", ci="gitlab").files[".gitlab/evaltrack.yml"]
     assert yaml.safe_load(text)["evaltrack"]["script"][1] == "evaltrack run"
 
@@ -118,11 +119,6 @@ def test_what_is_there_is_taken(project: Path) -> None:
     assert not (project / "evaltrack_target.py").exists()
 
 
-def test_settings_that_no_longer_count_are_named(project: Path) -> None:
-    (project / "pyproject.toml").write_text("[tool.evaltrack.run]\nk = 3\n")
-    assert init_project(project).notes[-1] == ("evaltrack.toml replaces [tool.evaltrack] of pyproject.toml from now on")
-
-
 @pytest.mark.parametrize(("choices", "message"), data("api.json")["a_wrong_choice_writes_nothing"])
 def test_a_wrong_choice_writes_nothing(tmp_path: Path, choices: dict[str, str], message: str) -> None:
     (tmp_path / "set.jsonl").write_text('{"id": 1, "question": "Q?", "expected_chunks": ["a"]}\n')
@@ -142,32 +138,3 @@ def test_pages_without_headings_are_asked_about_too(tmp_path: Path) -> None:
     (tmp_path / "empty/a.md").write_text("…")
     with pytest.raises(UsageError, match="no words"):
         init_project(tmp_path / "other", corpus=str(tmp_path / "empty"))
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:80", "0.0.0.0:9"])
-def test_a_ci_is_told_of_a_target_that_it_does_not_reach(project: Path, host: str) -> None:
-    made = init_project(project, target=f"http://{host}/ask", ci="jenkins")
-    assert [note for note in made.notes if "cannot reach the target on your machine" in note]
-    assert not [note for note in init_project(project, ci="jenkins", force=True).notes if "cannot reach" in note]
-
-
-@pytest.mark.parametrize(("noted", "package", "action"), data("api.json")["the_ci_installs_what_is_installed_here"])
-def test_the_ci_installs_what_is_installed_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: dict[str, object] | None, package: str, action: str
-) -> None:
-    class Installed:
-        def read_text(self, name: str) -> str | None:
-            return None if noted is None else json.dumps(noted)
-
-    monkeypatch.setattr(module, "distribution", lambda name: Installed())
-    text = init_project(tmp_path, ci="github").files[".github/workflows/evaltrack.yml"]
-    assert f"pip install '{package}" in text.replace("pip install ", "pip install '").replace("''", "'")
-    assert f"uses: {action}" in text
-
-
-def test_a_checkout_that_is_not_installed_gets_a_placeholder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(module, "distribution", missing)
-    assert any("replace OWNER" in note for note in init_project(tmp_path, ci="github").notes)
