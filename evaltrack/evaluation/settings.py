@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +25,6 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import MAX_PRICE, Prices
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
-from evaltrack.records.base import storable
 from evaltrack.records.config import Config, OptionalText, Table, Texts, setting, traits
 from evaltrack.records.run import MAX_K, OWN_PARAM
 from evaltrack.system.retries import CALL_SECONDS
@@ -34,45 +33,25 @@ from evaltrack.tracking.writer import TraceChoice
 LABEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.: -]{0,199}")
 """Names that MLflow accepts for a param and a tag on every system, with room for a prefix."""
 
-RESERVED_LABELS = ("evaltrack.", "mlflow.")
-MAX_LABEL = 5000
-"""Maximum characters of a param or a tag; MLflow's limit for a param is 6,000."""
-
-MAX_NOTE = 3000
-"""Maximum characters of a note; MLflow's limit for a description, which holds more than the note, is 8,000."""
-
-MOST_LABELS = 100
+RESERVED_TAGS = ("evaltrack.", "mlflow.")
 
 
-def check_labels(params: Mapping[str, str], tags: Mapping[str, str], note: str) -> None:
-    """Refuse labels that MLflow would reject or change.
+def check_labels(params: Iterable[str], tags: Iterable[str]) -> None:
+    """Refuse names of params and tags that MLflow would reject, or that have a meaning there.
 
     Raises:
         UsageError: all problems, one per line.
     """
     problems = []
-    for kind, labels in {"param": params, "tag": tags}.items():
-        if len(labels) > MOST_LABELS:
-            problems.append(f"`{kind}=`: there are {len(labels):,}; give at most {MOST_LABELS}")
-        for name, value in labels.items():
+    for kind, names in {"param": params, "tag": tags}.items():
+        for name in names:
             label = f"`{kind}=`: `{shown_text(name)[:80]}`"
-            if not LABEL_NAME.fullmatch(name) or name != name.strip():
+            if not LABEL_NAME.fullmatch(name):
                 problems.append(f"{label} is no name; write letters, digits, `_`, `.`, `:` and `-`, at most 200")
-            if kind == "tag" and name.lower().startswith(RESERVED_LABELS):
+            if kind == "tag" and name.lower().startswith(RESERVED_TAGS):
                 problems.append(f"{label} begins as a tag of {name.partition('.')[0]} does; choose another name")
-            problems += [f"{label} {problem}" for problem in _of_text(value, MAX_LABEL)]
-    problems += [f"`note=`: {problem}" for problem in _of_text(note, MAX_NOTE)]
     if problems:
         raise UsageError("\n".join(problems))
-
-
-def _of_text(text: str, most: int) -> Iterator[str]:
-    if len(text) > most:
-        yield f"has {len(text):,} characters; write at most {most:,}"
-    try:
-        storable(text)
-    except ValueError as error:
-        yield f"{error}; remove it"
 
 
 EngineName = Literal["local", "ray"]
@@ -231,7 +210,7 @@ class EvaluationConfig(Config):
         """Check the rubric's weights, the filters and the labels, and that a price list has both of its prices."""
         RubricWeights.parse(self.rubric_weights)
         parse_filters(self.filter)
-        check_labels(self.param, self.tag, self.note)
+        check_labels(self.param, self.tag)
         judge = self.judge_price_in, self.judge_price_out
         for whose, pair in (("target", (self.price_in, self.price_out)), ("judge", judge)):
             if pair.count(None) == 1:

@@ -21,8 +21,6 @@ OF_TARGET = ("target_options", "model")
 """Settings that belong to one target only."""
 
 FILE_VARIABLE, PROJECT = "EVALTRACK_CONFIG", "pyproject.toml"
-MAX_BYTES = 1 << 17
-"""Maximum bytes of a settings file; Python's parser needs seconds for some files of a few hundred thousand."""
 
 
 def settings_of(record: type[Settings], given: Mapping[str, Any]) -> Settings:
@@ -108,8 +106,6 @@ def read_settings(folder: Path = Path()) -> dict[str, dict[str, Any]]:
     if path.name == PROJECT and b"[tool.evaltrack" not in content:
         return {}
     _check_owner(path, owners)
-    if len(content) > MAX_BYTES:
-        raise UsageError(f"{path}: is longer than {MAX_BYTES:,} bytes; write the settings to a short evaltrack.toml")
     settings = parsed_toml(path, content)
     if path.name == PROJECT:
         tool = settings.get("tool", {})
@@ -142,8 +138,6 @@ def parsed_toml(path: Path, content: bytes) -> dict[str, Any]:
         return tomllib.loads(content.decode("utf-8-sig"))
     except ValueError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{path}: cannot be read as TOML: it is nested too deeply") from None
 
 
 def _check_owner(path: Path, owners: set[int]) -> None:

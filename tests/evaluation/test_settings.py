@@ -92,20 +92,14 @@ def test_prices_come_in_pairs() -> None:
 
 
 def test_all_that_is_wrong_is_in_one_error() -> None:
-    params = {"a/b": "1", "": "2", "long": "x" * 6000, "nul": "\0"} | {f"p{n}": "" for n in range(100)}
     with pytest.raises(UsageError) as caught:
-        EvaluationConfig.of(param=params, tag={"mlflow.user": "me", "evaltrack.x": ""}, note="\ud800" * 4000)
+        EvaluationConfig.of(param={"a/b": "1", "": "2"}, tag={"mlflow.user": "me", "evaltrack.x": ""})
     problems = str(caught.value).splitlines()
     assert [line.partition("; ")[0] for line in problems] == [
-        "`param=`: there are 104",
         "`param=`: `a/b` is no name",
         "`param=`: `` is no name",
-        "`param=`: `long` has 6,000 characters",
-        "`param=`: `nul` holds a NUL character",
         "`tag=`: `mlflow.user` begins as a tag of mlflow does",
         "`tag=`: `evaltrack.x` begins as a tag of evaltrack does",
-        "`note=`: has 4,000 characters",
-        "`note=`: holds half of a surrogate pair, which is not text",
     ]
 
 
@@ -224,13 +218,7 @@ def test_functions_read_the_same_settings_as_commands(store_uri: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("evaltrack.toml", "a = " + "[" * 100_000, "cannot be read as TOML: it is nested too deeply"),
         ("evaltrack.toml", b"[run]\nk = '\xff'", "is not TOML: 'utf-8' codec can't decode"),
-        (
-            "evaltrack.toml",
-            "a." * 100_000,
-            "is longer than 131,072 bytes; write the settings to a short evaltrack.toml",
-        ),
         ("pyproject.toml", "[tool]\nevaltrack = 5 # [tool.evaltrack]", "`evaltrack` is not a table; write"),
         ("pyproject.toml", "[tool]\nevaltrack = [1] # [tool.evaltrack]", "`evaltrack` is not a table; write"),
     ],
