@@ -101,7 +101,7 @@ def cli(ctx: click.Context, config: str) -> None:
     Set an option with the environment variable EVALTRACK_<COMMAND>_<NAME>, or in evaltrack.toml or pyproject.toml. Use
     --config or EVALTRACK_CONFIG to read another settings file.
     """
-    from evaltrack.cli.options import check_environment, defaults_of
+    from evaltrack.cli.options import defaults_of
     from evaltrack.evaluation.settings_sources import read_settings, table_place
     from evaltrack.records.config import did_you_mean
 
@@ -117,7 +117,6 @@ def cli(ctx: click.Context, config: str) -> None:
         if table not in COMMANDS:
             raise UsageError(f"{table_place(table)}: there is no command `{table}`; {did_you_mean(table, COMMANDS)}")
     if command := cli.get_command(ctx, name):
-        check_environment(os.environ, command)
         ctx.default_map = {name: defaults_of(command, settings.get(name, {}), name)}
 
 

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.settings_sources import table_place, underscored
-from evaltrack.records.config import Config, did_you_mean, option_name, takes_several, traits
+from evaltrack.records.config import Config, did_you_mean, takes_several, traits
 
 OTHERS = "Options"
 """The heading of options without a group. It is the last."""
@@ -125,12 +125,6 @@ def fields_of(command: click.Command) -> Mapping[str, FieldInfo]:
     return record.model_fields if record else {}
 
 
-def own_options(command: click.Command) -> dict[str, click.Option]:
-    """Return the options of a command that are no settings. Environment and settings file may set them."""
-    options = (each for each in command.params if isinstance(each, click.Option) and each.allow_from_autoenv)
-    return {str(each.name): each for each in options}
-
-
 def _set(record: type[Config], pair: str) -> tuple[str, str]:
     """Return the name and the text of a setting. Errors do not repeat the text: it may be a secret."""
     name, sign, text = pair.partition("=")
@@ -177,54 +171,25 @@ def from_caller(name: str) -> str:
     return f"{kind}{colon}{there}{question_mark}{settings}" if there.exists() else name
 
 
-OTHER_VARIABLES = frozenset({"EVALTRACK_UI_URL"})
-"""Variables whose names begin like those of command options."""
-
-
 def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return the option defaults in a table of the settings file. Commands of a group are tables in it.
 
     Raises:
-        UsageError: a name is no option (the message suggests the nearest), or a value has the wrong type.
+        UsageError: a name is no option; the message suggests the nearest.
     """
     is_group, fields, defaults = isinstance(command, click.Group), fields_of(command), dict[str, Any]()
-    own: Mapping[str, Any] = command.commands if isinstance(command, click.Group) else own_options(command)
+    options = {str(each.name): each for each in command.params if isinstance(each, click.Option)}
+    known: Mapping[str, Any] = command.commands if isinstance(command, click.Group) else options
     for name, value in table.items():
         where = table_place(place)
-        if name not in own and name not in fields:
-            hint = did_you_mean(name, {*own, *fields})
+        if name not in known and name not in fields:
+            hint = did_you_mean(name, {*known, *fields})
             raise UsageError(f"{where} has no {'command' if is_group else 'option'} `{name}`; {hint}")
         if is_group and not isinstance(value, dict):
             raise UsageError(f"{where} {name} is not a table; write its options under [{place}.{name}]")
         if is_group:
-            defaults[name] = defaults_of(own[name], underscored(value), f"{place}.{name}")
+            defaults[name] = defaults_of(known[name], underscored(value), f"{place}.{name}")
         elif name not in fields:
-            defaults[name] = _default(own[name], value, f"{where} {name}")
+            texts = list(map(str, value)) if isinstance(value, list) else [str(value)]
+            defaults[name] = texts if options[name].multiple else str(value)
     return defaults
-
-
-def _default(option: click.Option, value: Any, place: str) -> list[str] | str:
-    """Return the value as typed on the command line, as a list if the option is repeatable; click has checked it."""
-    texts = list(map(str, value)) if option.multiple and isinstance(value, list) else [str(value)]
-    try:
-        option.type_cast_value(click.Context(click.Command("")), texts if option.multiple else texts[0])
-    except click.BadParameter as error:
-        raise UsageError(f"{place}: {error.message}") from None
-    return texts if option.multiple else texts[0]
-
-
-def check_environment(environment: Mapping[str, str], command: click.Command) -> None:
-    """Refuse variables that look like options of a command but are none.
-
-    Raises:
-        UsageError: the message names the first variable and suggests the nearest name.
-    """
-    if isinstance(command, click.Group):  # a variable of all commands may begin with its name
-        return
-    prefix = f"EVALTRACK_{str(command.name).upper()}_"
-    own, fields = own_options(command), fields_of(command)
-    options = {option_name(name, field) for name, field in fields.items()}
-    names = {f"{prefix}{name.upper()}" for name in own.keys() | fields.keys() | options} | OTHER_VARIABLES
-    for name in sorted(environment):
-        if name.startswith(prefix) and name not in names:
-            raise UsageError(f"{name}: `{command.name}` has no such option; {did_you_mean(name, names)}")
