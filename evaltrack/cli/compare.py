@@ -15,7 +15,7 @@ import click
 from evaltrack.cli.options import GroupedCommand, in_group, no_empty_name, output_option, settings_options
 from evaltrack.cli.output import print_command, print_json, print_result_as, say
 from evaltrack.compare.gate import ComparisonConfig
-from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
+from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError, UsageError
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
@@ -88,29 +88,30 @@ def compare(
         check_result_file(Path(name), reads=[baseline])
     everything = options.pop("all")
     options |= settings | {"experiment": options["experiment"] or None, "say": say}
+    made: Any  # one comparison, or those of several sets
+    json_of: Callable[[Any], str]
+    markdown_of: Callable[[Any], str]
     if len(runs) > 1:
         _check_sets(runs, baseline_run, baseline)
         with redirect_stdout(sys.stderr):
             made = compare_sets(runs, **options)
         compared = [each.comparison for each in made.sets if each.comparison]
-        exit_code, write = made.exit_code, partial(write_comparison, made)
-        table, json_pieces = partial(print_set_comparisons, made), partial(sets_json_text, made)
-        markdown = partial(sets_markdown, made)
+        table, json_of, markdown_of = print_set_comparisons, sets_json_text, sets_markdown
     else:
         run = "".join(runs)
         if golden_name(run) != run:
             run, options["golden"] = "", options.get("golden", run)
         with redirect_stdout(sys.stderr):  # a target that is rerun may print
-            one = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, **options)
-        compared = [one]
-        exit_code, write = one.exit_code, partial(write_comparison, one)
-        table, json_pieces = partial(print_comparison, one, everything=everything), partial(json_text, one)
-        markdown = partial(comparison_markdown, one)
-    code_of_files = write_files(write, output_file)
-    print_result_as(output, table, lambda: [json_pieces()], markdown)
+            made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, **options)
+        compared = [made]
+        table, json_of, markdown_of = partial(print_comparison, everything=everything), json_text, comparison_markdown
+    print_result_as(output, partial(table, made), lambda: [json_of(made)], lambda: markdown_of(made))
     for line in chain.from_iterable(map(annotations, compared)) if github else ():
         print_command(line, err=output != "table")  # stdout has the table, or what a program reads
-    return exit_code or code_of_files
+    for name in output_file:
+        write_comparison(made, name)
+    exit_code: int = made.exit_code
+    return exit_code
 
 
 def _check_sets(names: Sequence[str], baseline_run: str, baseline: str) -> None:
@@ -124,21 +125,6 @@ def _check_sets(names: Sequence[str], baseline_run: str, baseline: str) -> None:
         if golden_name(name) == name:
             problem = f"`{name}` is not a golden set (.jsonl or .json)"
             raise click.UsageError(f"{problem}; with several arguments each must be one")
-
-
-def write_files(write: Callable[[str], object], files: Sequence[str]) -> int:
-    """Write each result file and return an exit code.
-
-    A file that cannot be written is reported, and the others are still written.
-    """
-    code = 0
-    for name in files:
-        try:
-            write(name)
-        except EvaltrackError as error:
-            click.secho(f"Error: {shown_text(str(error))}", err=True, fg="red")
-            code = EXIT_INCONCLUSIVE
-    return code
 
 
 EXPERIMENT = click.option("--experiment", default="", help="MLflow experiment.  [default: MLflow's own]")
