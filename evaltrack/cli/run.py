@@ -23,7 +23,7 @@ from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
-    from evaltrack.evaluation.result import RunResult, SweepResult
+    from evaltrack.evaluation.result import RunResult
 
 
 RESUME_HELP = "Resume an interrupted run: its id, or auto (the last one, else a new run)."
@@ -210,31 +210,19 @@ def sweep(file: str, dry_run: bool, resume: str, output: str) -> int:
     FILE is .yaml, .json or .toml. Each configuration becomes a child run. The parent run holds the leaderboard.
     --resume skips finished runs. Exits 0 if every run is finished, 3 if one measured nothing.
     """
+    from evaltrack.api.run_several import check_sweep, run_sweep
+    from evaltrack.report.leaderboard import leaderboard_json, plan_json, print_plan, print_sweep
+
     file = from_caller(file)
     if dry_run:
-        return _print_plan(file, output)
-    from evaltrack.api.run_several import run_sweep
-
+        with redirect_stdout(sys.stderr):
+            plan = check_sweep(file)
+        print_result_as(output, partial(print_plan, plan), partial(plan_json, plan))
+        return 0
     with redirect_stdout(sys.stderr):
         result = run_sweep(file, resume=resume or None, progress=True, say=say)
-    _print_sweep(result, output)
+    print_result_as(output, partial(print_sweep, result), partial(leaderboard_json, result))
     for each in result.results:
         if not each.success:
             click.secho(f"run {each.run_id}: {each.why_nothing}", err=True, fg="red")
     return 0 if result.success else EXIT_INCONCLUSIVE
-
-
-def _print_plan(file: str, output: str) -> int:
-    from evaltrack.api.run_several import check_sweep
-    from evaltrack.report.leaderboard import plan_json, print_plan
-
-    with redirect_stdout(sys.stderr):
-        plan = check_sweep(file)
-    print_result_as(output, partial(print_plan, plan), partial(plan_json, plan))
-    return 0
-
-
-def _print_sweep(result: SweepResult, output: str) -> None:
-    from evaltrack.report.leaderboard import leaderboard_json, print_sweep
-
-    print_result_as(output, partial(print_sweep, result), partial(leaderboard_json, result))
