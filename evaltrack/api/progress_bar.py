@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evaltrack.evaluation.loop import Progress
 from evaltrack.records import Row
 from evaltrack.records.base import count
-from evaltrack.records.row import seconds_now
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -38,7 +36,7 @@ class ProgressBar(Progress):
     def __init__(self) -> None:
         self._bar: tqdm[Row] | None = None
         self._drawn = ""
-        self._errors, self._started_at = 0, 0.0
+        self._errors = 0
         self._draws = in_notebook() or sys.stderr.isatty()
 
     def opened(self, run_id: str, resuming: str) -> None:
@@ -48,25 +46,22 @@ class ProgressBar(Progress):
     def start(self, total: int) -> None:
         """Draw the bar, instead of that of an earlier evaluation."""
         self.close()
-        self._errors, self._started_at = 0, seconds_now()
+        self._errors = 0
         self._draw("evaltrack", total, " questions")
 
     def _draw(self, name: str, total: int, unit: str) -> None:
-        if in_notebook() and find_spec("ipywidgets"):
-            from tqdm.notebook import tqdm
-        else:
-            from tqdm import tqdm
+        from tqdm.auto import tqdm
+
         self._drawn = name
         style: dict[str, Any] = {"dynamic_ncols": True}
         if not self._draws:
             seconds = {"mininterval": LINE_SECONDS, "miniters": 0, "delay": LINE_SECONDS}
             style = {"file": Lines(), "bar_format": LINE, "leave": False, **seconds}
-        self._bar = tqdm(total=total, desc=name, unit=unit, smoothing=0, **style)
+        self._bar = tqdm(total=total, desc=name, unit=unit, **style)
 
     def advance(self, row: Row) -> None:
         """Move the bar."""
         if self._bar is not None:
-            self._bar.initial += row.started_at < self._started_at  # rows of an earlier run are not part of the speed
             if row.error:
                 self._errors += 1
                 self._bar.set_postfix_str(count(self._errors, "error"), refresh=False)

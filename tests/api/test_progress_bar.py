@@ -5,11 +5,10 @@ import pytest
 from evaltrack.api.progress_bar import LINE_SECONDS, ProgressBar, shown_progress
 from evaltrack.evaluation.loop import Progress
 from evaltrack.records import Row
-from evaltrack.records.row import seconds_now
 
 
-def row(started_at: float | None = None, error: str | None = None) -> Row:
-    return Row(id="1", error=error, started_at=seconds_now() if started_at is None else started_at)
+def row(error: str | None = None) -> Row:
+    return Row(id="1", error=error)
 
 
 DOWN = "target_error: down"
@@ -18,13 +17,12 @@ DOWN = "target_error: down"
 def test_off_a_terminal_there_is_a_line_every_few_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The speed and the time left are those of the questions that this process asked."""
     clock = [seconds_now()]
     for name in ("time.time", "tqdm.std.time"):
         monkeypatch.setattr(name, lambda: clock[0])
     with shown_progress(choice=True) as progress:
         progress.start(100)
-        progress.advance(row(10.0, DOWN))
+        progress.advance(row(DOWN))
         for _ in range(20):
             progress.advance(row())
         clock[0] += 2 * LINE_SECONDS
@@ -32,7 +30,7 @@ def test_off_a_terminal_there_is_a_line_every_few_seconds(
         progress.warn("slow")
         progress.advance(row())
     assert capsys.readouterr().err.splitlines() == [
-        "evaltrack: 21/100 questions,  2.00 questions/s, logging the rows, 00:39 left",
+        "evaltrack: 21/100 questions,  2.10 questions/s, logging the rows, 00:37 left",
         "Warning: slow",
     ]
 
@@ -55,7 +53,7 @@ def test_the_bar_counts_questions_and_errors(
     bar.note("judging again", 3, 7)
     bar.start(2)
     bar.warn("slow")
-    bar.advance(row(error=DOWN))
+    bar.advance(row(DOWN))
     bar.advance(row())
     bar.note("logging the rows", 0, 0)
     bar.note("writing traces", 1, 2)
