@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evaltrack.errors import UsageError
-from evaltrack.records.config import Config, option_name, takes_several
+from evaltrack.records.config import Config, takes_several
 
 Settings = TypeVar("Settings", bound=Config)
 
@@ -67,10 +67,8 @@ def _of_environment(record: type[Config]) -> dict[str, Any]:
     """Return the values of variables such as EVALTRACK_RUN_K; blanks separate several."""
     prefix = _variable(record, "")
     variables = ((name, text) for name, text in os.environ.items() if name.startswith(prefix) and text)
+    texts = {name.removeprefix(prefix).lower(): text for name, text in variables}
     fields = record.model_fields
-    settings = {option_name(name, field): name for name, field in fields.items()}
-    given = {name.removeprefix(prefix).lower(): text for name, text in variables}
-    texts = {settings.get(name, name): text for name, text in given.items()}
     names = _known(record, texts, lambda name: _variable(record, name))
     return record.parsed({n: texts[n].split() if takes_several(fields[n]) else [texts[n]] for n in names})
 

@@ -131,11 +131,6 @@ class Config(BaseModel):
         return {name: _parsed(cls.model_fields[name], each) for name, each in texts.items() if each}
 
 
-def option_name(name: str, field: FieldInfo) -> str:
-    """Return the name of a setting's option with underscores, `score` for `scores`; the setting's own without one."""
-    return (traits(field).option.split() or [name])[-1].lstrip("-").replace("-", "_")
-
-
 def takes_several(field: FieldInfo) -> bool:
     """Return True if a setting is written once for each of its texts."""
     return get_origin(field.annotation) in (tuple, Mapping)

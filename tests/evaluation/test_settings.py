@@ -146,7 +146,7 @@ def test_the_call_is_before_the_environment_and_the_file(monkeypatch: pytest.Mon
     monkeypatch.setenv("EVALTRACK_RUN_K", "3")
     monkeypatch.setenv("EVALTRACK_RUN_TRIALS", "")
     monkeypatch.setenv("EVALTRACK_RUN_JUDGE", "openai:a openai:b")
-    monkeypatch.setenv("EVALTRACK_RUN_SCORE", "exact_match token_f1")
+    monkeypatch.setenv("EVALTRACK_RUN_SCORES", "exact_match token_f1")
     monkeypatch.setenv("EVALTRACK_RUN_VERDICT_CACHE", "false")
     text = '[run]\nk = 2\ntrials = 4\njudge = "none"\ntarget-options = {floor = 0}\noutput = "json"\n'
     settings = made(text, sample=7)
