@@ -83,6 +83,5 @@ def _serve_forwarding(uri: str, port: int) -> int:
     def ready(address: str, _file: str) -> None:
         click.echo(f"Ready: {address}evaltrack/ (runs of {shown_url(uri)}; press Ctrl-C to stop)", err=True)
 
-    with suppress(KeyboardInterrupt):
-        serve(lambda token: forwarding_app(uri, token), port, ready)
+    serve(lambda token: forwarding_app(uri, token), port, ready)
     return 0

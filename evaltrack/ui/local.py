@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from flask import Flask, abort, request
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
@@ -21,12 +19,9 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from evaltrack.errors import Guide, UsageError
 from evaltrack.system.files import make_private_file, make_private_folder, state_folder
 
-BODY_LIMIT = 256 * 1024
-
 
 def guarded(app: Flask, token: str) -> Flask:
     """Return the application with a check of each request: token, host and origin."""
-    app.config["MAX_CONTENT_LENGTH"] = BODY_LIMIT
 
     def check() -> None:
         name = request.host.rpartition(":")[0] if not request.host.endswith("]") else request.host
@@ -34,29 +29,16 @@ def guarded(app: Flask, token: str) -> Flask:
             abort(421, "this server only answers under 127.0.0.1")
         if not hmac.compare_digest(request.path.split("/")[1].encode(), token.encode()):
             abort(404, "the address holds no valid token; open the one that the command printed")
-        if request.method == "POST" and not (request.is_json and _is_from_here()):
+        site = request.headers.get("Sec-Fetch-Site", "same-origin")  # a client without it is no browser
+        if request.method == "POST" and not (request.is_json and site == "same-origin"):
             abort(403, "the request came from another site")
 
     app.before_request(check)
     return app
 
 
-def _is_from_here() -> bool:
-    """Return True if a request is from the own page or from no browser.
-
-    A page cannot forge `Sec-Fetch-Site`; a client that sends neither it nor `Origin` is no browser.
-    """
-    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    if site is not None:
-        return site == "same-origin"
-    return origin is None or urlsplit(origin).netloc.lower() == request.host.lower()
-
-
 class _QuietHandler(WSGIRequestHandler):
     """A request handler that logs nothing, because each address holds the token."""
-
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Log nothing."""
 
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002
         """Log nothing."""
@@ -78,25 +60,17 @@ def open_server(make: Callable[[str], Flask], port: int = 0) -> tuple[BaseWSGISe
 
 
 def serve(make: Callable[[str], Flask], port: int, ready: Callable[[str, str], object]) -> None:
-    """Serve until the process is interrupted.
+    """Serve until the user interrupts the process.
 
     `ready` gets the address, and the address of a file that redirects there.
 
     Raises:
         UsageError: the port is taken.
-        KeyboardInterrupt: the user interrupted the process.
     """
     server, address = open_server(make, port)
-    thread = threading.Thread(target=server.serve_forever, daemon=True, name="evaltrack-page")
-    thread.start()
-    try:
-        with _redirect(address) as file:
-            ready(address, file.as_uri())
-            while thread.is_alive():
-                thread.join(1.0)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with server, _redirect(address) as file:
+        ready(address, file.as_uri())
+        server.serve_forever()
 
 
 @contextmanager
