@@ -15,7 +15,6 @@ import click
 from evaltrack.cli.options import GroupedCommand, in_group, no_empty_name, output_option, settings_options
 from evaltrack.cli.output import print_command, print_json, print_result_as, say
 from evaltrack.compare.gate import ComparisonConfig
-from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError, UsageError
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
@@ -215,7 +214,7 @@ def _print(baselines: list[Baseline], output: str) -> None:
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN]...", callback=no_empty_name)
 @click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
-@click.option("-o", "--output-file", required=True, type=click.Path(), help="The page; `-` is stdout.")
+@click.option("-o", "--output-file", required=True, type=click.Path(), help="The page.")
 def report(runs: tuple[str, ...], experiment: str, output_file: str) -> None:
     """Write the page of RUN (default: the newest) as one HTML file.
 
@@ -233,15 +232,9 @@ def report(runs: tuple[str, ...], experiment: str, output_file: str) -> None:
     page of a comparison.
     """
     from evaltrack.api.report_html import report_html
-    from evaltrack.report.escaping import without_any_commands
     from evaltrack.system.files import check_result_file, write_result_file
 
-    path = None if output_file == "-" else Path(output_file)
-    if path:
-        check_result_file(path)
-    page = report_html(*runs, experiment=experiment or None)
-    if path:
-        write_result_file(path, [page])
-        click.echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", err=True)
-    else:
-        click.echo(without_any_commands(page).encode(), nl=False)
+    path = Path(output_file)
+    check_result_file(path)
+    write_result_file(path, [report_html(*runs, experiment=experiment or None)])
+    click.echo(path, err=True)

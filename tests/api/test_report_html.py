@@ -20,9 +20,8 @@ from evaltrack.evaluation.result import SetResults
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.parents import KIND_TAG
 from evaltrack.tracking.store import connect
-from tests.api.test_evaluate import QUESTIONS, golden
+from tests.api.test_evaluate import golden
 from tests.api.test_run_several import write
-from tests.conftest import REPO, evaltrack
 from tests.files import data
 from tests.judging import cli, store_in
 from tests.report.test_html import TAGS, Page, assert_inert
@@ -190,15 +189,6 @@ def test_what_report_refuses(
     assert not Path("x.html").exists()
 
 
-def test_a_page_reaches_a_stdout_that_is_not_utf_8(store_uri: str, tmp_path: Path) -> None:
-    asked = [{**QUESTIONS[0], "question": "שלום, wie weit? 😀"}]
-    run_eval(golden(tmp_path, asked), target=good, tracking_uri=store_uri, traces="off")
-    env = {"MLFLOW_TRACKING_URI": store_uri, "PYTHONIOENCODING": "cp1252", "PYTHONPATH": str(REPO)}
-    ended = evaltrack("report", "-o", "-", cwd=Path.cwd(), env=env)
-    assert ended.returncode == 0, ended.stderr
-    assert Page(ended.stdout).questions[0]["q"] == "שלום, wie weit? 😀"
-
-
 @pytest.fixture
 def sets(store_uri: str, tmp_path: Path) -> SetResults:
     assert store_uri
@@ -214,7 +204,7 @@ def test_several_runs_of_one_golden_set_are_a_leaderboard(here: Kept, capsys: py
     assert page.words.startswith("2 runs of small: leaderboard")
     assert {here.first.link, here.second.link} <= set(page.links)
     assert cli("report", *both, "-o", "page.html") == 0
-    assert capsys.readouterr().err.startswith("page.html (0.")
+    assert capsys.readouterr().err == "page.html\n"
     assert Page(Path("page.html").read_text(encoding="utf-8")).words == page.words
 
 

@@ -85,7 +85,7 @@ def test_every_command_takes_a_prefix_or_a_name(
     wrong = (
         ("compare", "nonsense"),
         ("compare", now, "--baseline-run", "0" * 32),
-        ("report", "nonsense", "-o", "-"),
+        ("report", "nonsense", "-o", "page.html"),
         ("baseline", "set", "nonsense"),
         ("resume", "nonsense"),
         ("run", str(path), "-t", "python:tests.small_targets:good", "--resume", "nonsense"),
