@@ -111,7 +111,7 @@ def init_project(
         if not corpus and not target:
             default_target(folder / golden, domains)
     elif corpus:
-        golden = examples = f"golden/{_name(folder / corpus)}.jsonl"
+        golden = examples = f"golden/{(folder / corpus).resolve().name}.jsonl"
         texts[golden] = _example_set(folder / corpus)
     else:
         golden, corpus = "golden/sample.jsonl", SAMPLE
@@ -180,11 +180,6 @@ def _ci_file(ci: CI, golden: str, target: str) -> tuple[str, str, list[str]]:
         notes.append(f"{path}: {to_add}")
     notes.append(f"{path}: replace OWNER with the owner of your copy of evaltrack")
     return path, text, notes
-
-
-def _name(corpus: Path) -> str:
-    """Return a name for the golden set of a corpus: its folder's, without characters that some systems refuse."""
-    return re.sub(r"[^\w-]+", "-", corpus.resolve().name).strip("-") or "first"
 
 
 def _quoted(text: str) -> str:
