@@ -117,9 +117,8 @@ def _check_sets(names: Sequence[str], baseline_run: str, baseline: str) -> None:
     """Refuse what applies to a single comparison only."""
     from evaltrack.golden.reader import golden_name
 
-    for option, value in (("--baseline-run", baseline_run), ("--baseline", baseline)):
-        if value:
-            raise click.UsageError(f"{option} needs a single comparison; name one golden set or run")
+    if baseline_run or baseline:
+        raise click.UsageError("--baseline-run and --baseline need a single comparison; name one golden set or run")
     for name in names:
         if golden_name(name) == name:
             problem = f"`{name}` is not a golden set (.jsonl or .json)"
