@@ -43,16 +43,6 @@ class GroupedCommand(click.Command):
             with formatter.section(heading):
                 formatter.write_dl(sections[heading])
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments. The error for a setting typed as an option shows how to write it."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            name = error.option_name.lstrip("-").replace("-", "_")
-            if name in fields_of(self):
-                raise UsageError(f"{error.option_name} is a setting; write --set {name}=VALUE") from None
-            raise
-
 
 def in_group(heading: str) -> dict[str, Any]:
     """Return keyword arguments of `click.option` for an option under this heading."""
