@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from evaltrack.api.progress_bar import LINE_SECONDS, ProgressBar, shown_progress
@@ -17,7 +19,7 @@ DOWN = "target_error: down"
 def test_off_a_terminal_there_is_a_line_every_few_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clock = [seconds_now()]
+    clock = [time.time()]
     for name in ("time.time", "tqdm.std.time"):
         monkeypatch.setattr(name, lambda: clock[0])
     with shown_progress(choice=True) as progress:
