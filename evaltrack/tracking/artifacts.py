@@ -1,11 +1,10 @@
-"""Logs artifacts to an MLflow run, and checks that the store holds all metrics, params, tags and artifacts sent."""
+"""Logs artifacts to an MLflow run, and checks that the store holds all that were sent."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -14,76 +13,11 @@ from uuid import uuid4
 
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
-from evaltrack.system import retries
 from evaltrack.tracking.server_retries import few_retries
 from evaltrack.tracking.store import Store, find_run, own_words, tracking_errors
 
 if TYPE_CHECKING:
-    from mlflow.entities import Experiment, Run
-
-
-class _GapError(Exception):
-    """The run lacks something; the message says what."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """The contents that a run must have."""
-
-    status: str = ""
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    params: Collection[str] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
-    inputs: int = 0
-
-    def gap(self, run: Run) -> str | None:
-        """Return a description of the first missing part; None if the run has all."""
-        data, status = run.data, run.info.status
-        if self.status and status != self.status:
-            return f"the status {status or 'of nothing'}, not {self.status}"
-        for name, value in self.metrics.items():
-            if (actual := data.metrics.get(name)) != value:
-                return f"{actual!r} as metric {name}, not {value!r}"
-        for name, text in self.tags.items():
-            if data.tags.get(name) != text:
-                return f"another tag {name}, or none"
-        missing = sorted(set(self.params) - data.params.keys())
-        if missing:
-            return f"no param {missing[0]}"
-        datasets = len(run.inputs.dataset_inputs) if run.inputs else 0
-        return f"{datasets} datasets, not {self.inputs}" if datasets < self.inputs else None
-
-
-def write_until_held(store: Store, run_id: str, doing: str, write: Callable[[], object], expected: Expected) -> None:
-    """Write to a run and read it back. The write is repeated if the store lacks the data, so it must be idempotent.
-
-    Raises:
-        TrackingError: the store refused, or does not hold what was written.
-    """
-
-    def gap() -> str | None:
-        with tracking_errors(doing):
-            write()
-        return expected.gap(find_run(store, run_id))
-
-    expect(run_id, gap)
-
-
-def expect(run_id: str, gap: Callable[[], str | None]) -> None:
-    """Check a few times if a run holds everything.
-
-    Raises:
-        TrackingError: it does not.
-    """
-
-    def look() -> None:
-        if (problem := gap()) is not None:
-            raise _GapError(problem)
-
-    try:
-        retries.STORE_IS_LATE.call(look, lambda error: isinstance(error, _GapError))
-    except _GapError as problem:
-        raise TrackingError(f"MLflow holds {problem}, of run {run_id}, although it confirmed all writes") from None
+    from mlflow.entities import Experiment
 
 
 TABLES_TAG = "mlflow.loggedArtifacts"
@@ -152,17 +86,12 @@ class Artifacts:
         """Log a file that MLflow shows as a table. MLflow's own `log_table` would append to an existing one.
 
         Raises:
-            TrackingError: the store refused, or does not hold what was written.
+            TrackingError: the store refused.
         """
         self.log(local)
         text = json.dumps([{"path": local.name, "type": "table"}])
-        write_until_held(
-            self._store,
-            self._run_id,
-            f"naming {local.name} as a table",
-            lambda: self._store.client.set_tag(self._run_id, TABLES_TAG, text),
-            Expected(tags={TABLES_TAG: text}),
-        )
+        with tracking_errors(f"naming {local.name} as a table"):
+            self._store.client.set_tag(self._run_id, TABLES_TAG, text)
 
     def check(self) -> None:
         """Compare the artifacts that the store lists with those that were sent.
@@ -170,9 +99,6 @@ class Artifacts:
         Raises:
             TrackingError: the store does not answer, or an artifact is missing or has another size.
         """
-        expect(self._run_id, self._gap)
-
-    def _gap(self) -> str | None:
         sizes: dict[str, int | None] = {}
         with tracking_errors("listing the artifacts"), own_words():
             for folder in {str(PurePosixPath(path).parent) for path in self._sizes}:
@@ -180,7 +106,11 @@ class Artifacts:
                 sizes |= {each.path: each.file_size for each in entries}
         for path, size in self._sizes.items():
             if path not in sizes:
-                return f"no artifact {path}"
+                raise incomplete(self._run_id, f"no artifact {path}")
             if sizes[path] not in (size, None):  # not every kind of store reports sizes
-                return f"{sizes[path]:,} bytes of artifact {path}, not {size:,}"
-        return None
+                raise incomplete(self._run_id, f"{sizes[path]:,} bytes of artifact {path}, not {size:,}")
+
+
+def incomplete(run_id: str, held: str) -> TrackingError:
+    """Return the error for a run of which the store holds less than was sent."""
+    return TrackingError(f"MLflow holds {held}, of run {run_id}, although it confirmed all writes")

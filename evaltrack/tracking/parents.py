@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
-from evaltrack.tracking.artifacts import Expected, write_until_held
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
     OpenRun,
     Status,
-    as_logged,
     close_run,
     new_run,
     outer_run,
@@ -69,20 +67,17 @@ def tag_parent(store: Store, parent: OpenRun, tags: Mapping[str, str]) -> None:
     """Write tags to a parent that is RUNNING.
 
     Raises:
-        TrackingError: the store refused, or does not hold what was written.
+        TrackingError: the store refused.
     """
-    held = Expected("RUNNING", tags=as_logged(tags))
-    log = store.client.log_batch
-    write_until_held(
-        store, parent.run_id, "describing the parent run", lambda: log(parent.run_id, tags=run_tags(tags)), held
-    )
+    with tracking_errors("describing the parent run"):
+        store.client.log_batch(parent.run_id, tags=run_tags(tags))
 
 
 def end_parent(store: Store, parent: OpenRun, status: Status, note: str) -> None:
     """Write a note on the results of the child runs, and end the parent.
 
     Raises:
-        TrackingError: the store refused, or does not hold what was written.
+        TrackingError: the store refused.
     """
     tag_parent(store, parent, {"mlflow.note.content": note, "mlflow.runName": parent.name})
     close_run(store, parent, status)

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.records.row import milliseconds_now
 from evaltrack.system import retries
 from evaltrack.system.files import user_name
-from evaltrack.tracking.artifacts import Artifacts, Expected, write_until_held
+from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.server_retries import few_retries, has_wire
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
 from evaltrack.tracking.tags import (
@@ -223,12 +222,12 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
     )
 
 
-def run_metrics(metrics: Mapping[str, float], steps: Mapping[str, int] = MappingProxyType({})) -> list[Metric]:
+def run_metrics(metrics: Mapping[str, float]) -> list[Metric]:
     """Return metrics for MLflow, with the current time."""
     from mlflow.entities import Metric
 
     now = milliseconds_now()
-    return [Metric(metric_name(name), value, now, steps.get(name, 0)) for name, value in metrics.items()]
+    return [Metric(metric_name(name), value, now, 0) for name, value in metrics.items()]
 
 
 def run_params(params: Mapping[str, str]) -> list[Param]:
@@ -236,11 +235,6 @@ def run_params(params: Mapping[str, str]) -> list[Param]:
     from mlflow.entities import Param
 
     return [Param(key, value[:PARAM_LIMIT]) for key, value in params.items()]
-
-
-def as_logged(tags: Mapping[str, str]) -> dict[str, str]:
-    """Return tags as a run holds them."""
-    return {tag.key: tag.value for tag in run_tags(tags)}
 
 
 def run_tags(tags: Mapping[str, str]) -> list[RunTag]:
@@ -258,13 +252,9 @@ def _describe(store: Store, run: Run, description: Description) -> None:
         if logged.get(key) != value
     }
     tags = {**description.tags, "mlflow.runName": description.name}
-    logged_now = Expected("RUNNING", params=own, tags=as_logged(tags), inputs=1)
-
-    def write() -> None:
+    with tracking_errors("logging params and tags"):
         store.client.log_batch(run_id, params=run_params(own), tags=run_tags(tags))
         log_dataset(store, run_id, description.data)
-
-    write_until_held(store, run_id, "logging params and tags", write, logged_now)
     _name_golden_set(store, run.info.experiment_id, description.data.name)
 
 
@@ -305,18 +295,12 @@ def close_run(store: Store, run: OpenRun, status: Status) -> None:
     """End the run. Runs that a lost reply left behind are removed by their journal's name.
 
     Raises:
-        TrackingError: the store refused, or does not report the run as ended.
+        TrackingError: the store refused.
     """
     if has_wire(store.uri):
         _end_strays(store, run.experiment_id, run.journal, but=run.run_id)
-    end_time = milliseconds_now()
-    write_until_held(
-        store,
-        run.run_id,
-        f"ending the run as {status}",
-        lambda: store.client.set_terminated(run.run_id, status=status, end_time=end_time),
-        Expected(status),
-    )
+    with tracking_errors(f"ending the run as {status}"):
+        store.client.set_terminated(run.run_id, status=status)
 
 
 def _end_strays(store: Store, experiment_id: str, journal: str, but: str = "") -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import sha256
 from itertools import islice
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from evaltrack.records.response import SPAN_ID, TRACE_ID
 from evaltrack.records.row import Row, RowSource, Traced
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.system import retries
+from evaltrack.tracking.artifacts import incomplete
 from evaltrack.tracking.mlflow_private import forget_server_version, tracing_client
 from evaltrack.tracking.server_retries import Persistent, has_wire
 from evaltrack.tracking.store import Store, pages, tracking_errors
@@ -50,23 +51,23 @@ def write_traces(
     rows: Iterable[Row],
     repeated: Container[str] = (),
     on_progress: Callable[[int], object] = lambda _: None,
-) -> dict[str, set[str]]:
-    """Write a trace for each row, in batches, and return their parts by id. `on_progress` receives the number so far.
+) -> set[str]:
+    """Write a trace for each row, in batches, and return their ids. `on_progress` receives the number so far.
 
     `repeated` has the question texts that occur more than once in the set. Their traces include the id.
 
     Raises:
         TrackingError: the store refused one.
     """
-    sent = dict[str, set[str]]()
+    sent = set[str]()
     client: Any = tracing_client(store.client)
     client = Persistent(client) if has_wire(store.uri) else client
     with tracking_errors("writing traces"):
         for batch in batched(rows, SPAN_BATCH):
             traces = [_new_trace(row, experiment_id, run_id, is_repeated=row.question in repeated) for row in batch]
-            for info, own in traces:
+            for info, _ in traces:
                 client.start_trace(info)
-                sent[info.trace_id] = _parts(info, own)
+                sent.add(info.trace_id)
             _send_spans(client, experiment_id, [span for _, own in traces for span in own])
             on_progress(len(sent))
     return sent
@@ -78,11 +79,6 @@ def _new_trace(row: Row, experiment_id: str, run_id: str, *, is_repeated: bool) 
         inputs["history"] = [turn.model_dump() for turn in row.history]
     trace_id = trace_of(run_id, row)
     return _trace_info(row, trace_id, experiment_id, run_id, inputs), spans_of(row, trace_id, inputs, joined_root(row))
-
-
-def _parts(info: TraceInfo, spans: Iterable[Span]) -> set[str]:
-    """Return the ids of a trace's spans and the names of its assessments."""
-    return {*(span.span_id for span in spans), *(each.name for each in info.assessments)}
 
 
 def _send_spans(client: Any, experiment_id: str, spans: list[Span]) -> None:
@@ -127,18 +123,18 @@ def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def traces_gap(store: Store, experiment_id: str, run_id: str, sent: Mapping[str, set[str]]) -> str | None:
-    """Return how many of the traces the store holds with all that was sent, in words; None if it holds all.
+def check_traces(store: Store, experiment_id: str, run_id: str, sent: Set[str]) -> None:
+    """Compare the traces that the store holds, with their spans, with those that were sent.
 
     Raises:
-        TrackingError: the store does not answer.
+        TrackingError: the store does not answer, or holds fewer.
     """
-    whole = set[str]()
+    held = set[str]()
     with tracking_errors("reading the traces back"):
         for page in _pages(store, experiment_id, run_id, include_spans=True):  # MLflow returns no trace without spans
-            parts = {trace.info.trace_id: _parts(trace.info, trace.data.spans) for trace in page}
-            whole |= {key for key, held in parts.items() if key in sent and sent[key] <= held}
-    return None if len(whole) == len(sent) else f"{len(whole):,} whole traces, not {len(sent):,}"
+            held |= sent & {trace.info.trace_id for trace in page}
+    if len(held) < len(sent):
+        raise incomplete(run_id, f"{len(held):,} traces, not {len(sent):,}")
 
 
 def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.records.base import count
@@ -23,15 +23,12 @@ from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Row, Traced
 from evaltrack.records.run import Logged
 from evaltrack.system.files import content_digest
-from evaltrack.tracking.artifacts import Artifacts, Expected, expect, write_until_held
+from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.rows import TableWriter, columns_of, count_rows, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import LOGGED_TAG, ROWS, TRIALS, metric_name
-from evaltrack.tracking.traces import has_trace, traces_gap, write_traces
-
-if TYPE_CHECKING:
-    from mlflow.entities import Metric
+from evaltrack.tracking.traces import check_traces, has_trace, write_traces
 
 TABLE = "per_question.json"
 SUMMARY = "summary.json"
@@ -150,32 +147,13 @@ class RunWriter:
             digests = [content_digest(each, 64) for each in (self._file, self._trials_file)]
         logged = Logged(rows=digests[0], trials=digests[1], traces=self.traced).model_dump_json()
         described = run_tags({**tags, LOGGED_TAG: logged, "mlflow.note.content": note})
-        expected = Expected(
-            metrics={metric_name(name): value for name, value in metrics.items()},
-            params={*self._run.params, *params},
-            tags={tag.key: tag.value for tag in described},
-        )
-        changed = self._changed_metrics(expected.metrics)
-
-        def write() -> None:
-            self._store.client.log_batch(self._run_id, metrics=changed, tags=described, params=run_params(params))
-
-        write_until_held(self._store, self._run_id, "logging the metrics", write, expected)
-        self.log_text(SUMMARY, [json.dumps(summary, indent=2)])
-
-    def _changed_metrics(self, metrics: Mapping[str, float]) -> list[Metric]:
-        """Return the metrics to log. For a resumed run, only those whose value changed.
-
-        MLflow shows the metrics of the last step, regardless of their time: clocks may have gone back.
-        """
         stored = find_run(self._store, self._run_id).data.metrics if self._run.resumed else {}
-        changed = {name: value for name, value in metrics.items() if stored.get(name) != value}
-        steps = dict[str, int]()
-        with tracking_errors("reading the metrics that were logged before"):
-            for name in changed.keys() & stored.keys():
-                earlier = self._store.client.get_metric_history(self._run_id, name)
-                steps[name] = 1 + max((metric.step for metric in earlier), default=-1)
-        return run_metrics(changed, steps)
+        changed = {name: value for name, value in metrics.items() if stored.get(metric_name(name)) != value}
+        with tracking_errors("logging the metrics"):
+            self._store.client.log_batch(
+                self._run_id, metrics=run_metrics(changed), tags=described, params=run_params(params)
+            )
+        self.log_text(SUMMARY, [json.dumps(summary, indent=2)])
 
     def log_text(self, path: str, pieces: Iterable[str]) -> None:
         """Log a text as the artifact `path`, streamed through a file.
@@ -227,7 +205,7 @@ class RunWriter:
             repeated,
             lambda done: on_progress("writing traces", done, total),
         )
-        expect(self._run_id, lambda: traces_gap(*place, sent))
+        check_traces(*place, sent)
 
 
 def table_of(rows: Sequence[Row], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:

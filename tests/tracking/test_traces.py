@@ -16,7 +16,7 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Row, Turn, Verdict
 from evaltrack.records.row import RowSource, row_of
 from evaltrack.tracking.store import Store, connect
-from evaltrack.tracking.traces import assessments_of, forget_traces, trace_of, traces_gap, write_traces
+from evaltrack.tracking.traces import assessments_of, check_traces, forget_traces, trace_of, write_traces
 from tests import warm
 from tests.compared import question
 from tests.compared import row as answered
@@ -74,13 +74,12 @@ def test_traces_are_counted_and_written_twice_they_are_there_once(store: Store) 
     done: list[int] = []
     sent = write_traces(store, "0", RUN, ROWS, {"q1"}, done.append)
     assert len(sent) == len(ROWS) == done[-1]
-    assert traces_gap(store, "0", RUN, sent) is None
+    check_traces(store, "0", RUN, sent)
     counts = trace_counts(store.uri, RUN)
     write_traces(store, "0", RUN, ROWS[2:], {"q1"})
     assert trace_counts(store.uri, RUN) == counts
-    first, *_ = sent
-    more = sent | {first: sent[first] | {"another"}}
-    assert traces_gap(store, "0", RUN, more) == f"{len(ROWS) - 1} whole traces, not {len(ROWS)}"
+    with pytest.raises(TrackingError, match=f"holds {len(ROWS)} traces, not {len(ROWS) + 1}"):
+        check_traces(store, "0", RUN, sent | {"another"})
     plain = [ROWS[place] for place in (0, 4, 5)]  # MLflow shows an answer that is JSON as its value
     answers = [store.client.get_trace(trace_of(RUN, row)).data.spans[0].outputs for row in plain]
     assert answers == [row.answer for row in plain]
@@ -104,7 +103,7 @@ def test_traces_of_a_run_that_was_killed_are_written_again_without_doubles(store
     assert trace_counts(store_uri, RUN)[0] >= 200
     forget_traces(store, "0", RUN)
     assert trace_counts(store_uri, RUN)[0] == 0
-    assert traces_gap(store, "0", RUN, write_traces(store, "0", RUN, rows)) is None
+    check_traces(store, "0", RUN, write_traces(store, "0", RUN, rows))
     named = [trace.info.client_request_id for trace in store.client.search_traces(locations=["0"], max_results=500)]
     assert sorted(named) == sorted(row.id for row in rows)
     assert json.loads(store.client.get_trace(trace_of(RUN, rows[249])).data.request)["question"] == "q249"
