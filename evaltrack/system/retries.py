@@ -39,13 +39,10 @@ class Policy:
 
 
 SERVER_IS_SILENT = Policy(0.2, 4.0, seconds=30.0)
-"""MLflow's server or its database does not answer. A restart takes less time than this."""
+"""MLflow's server or its database does not answer, or cuts replies off. A restart takes less time than this."""
 
-REPLY_BROKE_OFF = Policy(0.2, 4.0, calls=5)
-"""A reply of MLflow's server was cut off."""
-
-STORE_IS_LATE = Policy(0.3, 1.0, calls=3)
-"""A store does not show a new entry yet."""
+DOWNLOAD_FAILED = Policy(0.3, 1.0, calls=3)
+"""An artifact did not come from MLflow's server."""
 
 NAMED_AT_ONCE = Policy(0.0, 0.0, calls=4)
 """Another run named the same dataset at the same time."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-
-from evaltrack.errors import TrackingError
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -20,16 +17,7 @@ def tracing_client(client: MlflowClient) -> Any:
 
     Without it, writing traces is an error.
     """
-    return _attribute(client, "_tracing_client", "run with --traces off")
-
-
-def read_span_files_with(client: MlflowClient, repository: Callable[..., Any]) -> None:
-    """Find the files of spans with `repository`. MLflow itself looks in the store of the process.
-
-    Without the replaced name nothing happens. Then spans in a second store of files are not found.
-    """
-    with suppress(TrackingError):
-        tracing_client(client)._get_artifact_repo_for_trace = repository
+    return client._tracing_client
 
 
 def dataset_records_reader(client: MlflowClient) -> Any:
@@ -37,18 +25,7 @@ def dataset_records_reader(client: MlflowClient) -> Any:
 
     Without it, reading a dataset is an error.
     """
-    return _attribute(tracing_client(client).store, "_load_dataset_records", "export the dataset to a file")
-
-
-def forget_server_version() -> None:
-    """Make MLflow ask a server for its version again. MLflow caches for good that a server gave none.
-
-    Without it, such a server gets no spans in batches until the process ends.
-    """
-    from mlflow.store.tracking.rest_store import RestStore
-
-    with suppress(AttributeError):
-        RestStore._get_server_version.cache_clear()
+    return tracing_client(client).store._load_dataset_records
 
 
 def has_child_spans(trace_id: str) -> bool:
@@ -78,11 +55,3 @@ def share_gateway_token() -> None:
     A release that reads another variable makes one token per worker. Then a judge behind the gateway is refused.
     """
     os.environ.setdefault("_MLFLOW_INTERNAL_GATEWAY_AUTH_TOKEN", secrets.token_hex(32))
-
-
-def _attribute(owner: Any, name: str, cure: str) -> Any:
-    import mlflow
-
-    if not hasattr(owner, name):
-        raise TrackingError(f"MLflow {mlflow.__version__} has no `{name}`, which evaltrack needs; {cure}")
-    return getattr(owner, name)

@@ -6,9 +6,7 @@ as long as a restart takes. A call whose reply was cut off is repeated; all writ
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,12 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.base import cut
 from evaltrack.system import retries
-from evaltrack.tracking.mlflow_private import read_span_files_with
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import TraceInfo
-    from mlflow.store.artifact.artifact_repo import ArtifactRepository
 
 
 RETRIES, TIMEOUT = "MLFLOW_HTTP_REQUEST_MAX_RETRIES", "MLFLOW_HTTP_REQUEST_TIMEOUT"
@@ -46,8 +41,7 @@ def persist(call: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         with few_retries(timeout=30):
             return call(*args, **kwargs)
 
-    whole = partial(retries.REPLY_BROKE_OFF.call, once, broke_off)
-    return whole() if RETRIES in os.environ else retries.SERVER_IS_SILENT.call(whole, no_reply)
+    return once() if RETRIES in os.environ else retries.SERVER_IS_SILENT.call(once, has_no_reply)
 
 
 class Persistent:
@@ -65,20 +59,8 @@ def client_of(uri: str) -> MlflowClient:
     """Return a client of the store at `uri`. The client is persistent if the store is another process."""
     from mlflow import MlflowClient
 
-    client: Any = MlflowClient(uri)
-    read_span_files_with(client, partial(spans_file, uri))
-    if has_wire(uri):
-        client = Persistent(client)
-    persistent: MlflowClient = client
-    return persistent
-
-
-def spans_file(uri: str, info: TraceInfo) -> ArtifactRepository:
-    """Return the artifact repository with the spans of a trace in the store at `uri`."""
-    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-    from mlflow.tracing.utils.artifact_utils import get_artifact_uri_for_trace
-
-    return get_artifact_repository(get_artifact_uri_for_trace(info), tracking_uri=uri)
+    client: Any = Persistent(MlflowClient(uri)) if has_wire(uri) else MlflowClient(uri)
+    return client  # type: ignore[no-any-return]
 
 
 def is_http(uri: str) -> bool:
@@ -105,70 +87,26 @@ def few_retries(timeout: int = 10) -> Iterator[None]:
                 os.environ.pop(name, None)
 
 
-LOGIN = (
-    "it answers with a web page, not with MLflow's API: is a login, or another service, in front of it? Set "
-    "MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or another MLFLOW_TRACKING_URI"
-)
-NOT_UNICODE = "Incorrect string value"
-UNICODE = (
-    "the database does not take all characters; its tables need utf8mb4 (of each: ALTER TABLE ... CONVERT TO CHARACTER "
-    "SET utf8mb4; of a new database: CREATE DATABASE ... CHARACTER SET utf8mb4)"
-)
-"""MySQL's text for a character that its tables cannot hold, and our message for it."""
-
 LONGEST_REASON = 400
 """Characters of an error's text that are shown."""
 
-NO_JSON = "not in a valid JSON format"
 
+def has_no_reply(error: BaseException) -> bool:
+    """Return True if no whole reply came, or only one that the server or its database is busy or gone.
 
-def broke_off(error: BaseException) -> bool:
-    """Return True if a reply was cut off. The server may have done what was asked."""
-    from requests.exceptions import ChunkedEncodingError, ContentDecodingError
-
-    behind = _behind(error)
-    if isinstance(behind, ChunkedEncodingError | ContentDecodingError):
-        return True
-    if getattr(behind, "connection_invalidated", False):
-        return True
-    return _body(error).lstrip().startswith("{") and (NO_JSON in str(error) or isinstance(error, json.JSONDecodeError))
-
-
-def no_reply(error: BaseException) -> bool:
-    """Return True if no reply came at all, or only one that the server is busy or gone."""
+    The server may have done what was asked.
+    """
+    from requests.exceptions import ChunkedEncodingError, ContentDecodingError, RetryError, Timeout
     from requests.exceptions import ConnectionError as NoConnectionError
-    from requests.exceptions import InvalidProxyURL, RetryError, SSLError, Timeout
 
-    behind = _behind(error)
-    if hasattr(behind, "connection_invalidated"):  # an error of SQLAlchemy, which mlflow-skinny lacks
-        return getattr(error, "error_code", "") == "TEMPORARILY_UNAVAILABLE"
-    return isinstance(behind, NoConnectionError | RetryError | Timeout) and not isinstance(
-        behind, SSLError | InvalidProxyURL
-    )
-
-
-def _behind(error: BaseException) -> BaseException | None:
-    """Return the error of the HTTP client or database that MLflow wraps."""
-    return error.__cause__ or error.__context__
-
-
-def _body(error: BaseException) -> str:
-    """Return the text of an unexpected reply; empty if the error has none."""
-    if isinstance(error, json.JSONDecodeError):
-        return error.doc
-    return str(error).partition("Response body: '")[2]
-
-
-def is_web_page(error: BaseException) -> bool:
-    """Return True if the reply was a web page."""
-    return re.match(r"\s*<(!doctype\s+html|html|head|body)\b", _body(error)[:1000], re.IGNORECASE) is not None
+    behind = error.__cause__ or error.__context__
+    if isinstance(behind, NoConnectionError | RetryError | Timeout | ChunkedEncodingError | ContentDecodingError):
+        return True
+    was_cut_off = getattr(behind, "connection_invalidated", False)  # of SQLAlchemy's errors
+    return was_cut_off or getattr(error, "error_code", "") == "TEMPORARILY_UNAVAILABLE"
 
 
 def reason(error: BaseException) -> str:
     """Return the first line of an error, which MLflow and SQLAlchemy write for people, with secrets in URLs masked."""
-    if is_web_page(error):
-        return LOGIN
     text = str(error).strip() or type(error).__name__
-    if NOT_UNICODE in text[:10_000]:
-        return UNICODE
     return cut(shown_text(" ".join(text.splitlines()[0][:10_000].split())), LONGEST_REASON)

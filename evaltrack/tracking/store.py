@@ -19,7 +19,7 @@ from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.system import retries
 from evaltrack.system.files import NotPrivateError, make_private_folder, state_folder
-from evaltrack.tracking.server_retries import client_of, few_retries, is_http, is_web_page, reason
+from evaltrack.tracking.server_retries import client_of, few_retries, is_http, reason
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -96,7 +96,7 @@ class Store:
             MlflowException: the download failed.
         """
         with own_words():
-            return retries.STORE_IS_LATE.call(
+            return retries.DOWNLOAD_FAILED.call(
                 lambda: Path(self.client.download_artifacts(run_id, artifact, str(folder))),
                 lambda _: self.is_server,
             )
@@ -163,8 +163,6 @@ def _opens_databases() -> bool:
 
 def _no_answer(uri: str, error: Exception) -> str:
     """Return what is wrong with a store that failed the first request."""
-    if is_web_page(error):
-        return f"MLflow store {shown_url(uri)}: {reason(error)}"
     if not is_http(uri) and not _opens_databases():
         cure = "pip install mlflow, or set MLFLOW_TRACKING_URI to a server"
         return f"MLflow store {shown_url(uri)}: mlflow-skinny cannot open a database; {cure}"

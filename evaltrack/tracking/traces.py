@@ -15,16 +15,14 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evaltrack.errors import TrackingError
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records import Source
 from evaltrack.records.base import cut
 from evaltrack.records.response import SPAN_ID, TRACE_ID
 from evaltrack.records.row import Row, RowSource, Traced
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.system import retries
 from evaltrack.tracking.artifacts import incomplete
-from evaltrack.tracking.mlflow_private import forget_server_version, tracing_client
+from evaltrack.tracking.mlflow_private import tracing_client
 from evaltrack.tracking.server_retries import Persistent, has_wire
 from evaltrack.tracking.store import Store, pages, tracking_errors
 
@@ -68,7 +66,7 @@ def write_traces(
             for info, _ in traces:
                 client.start_trace(info)
                 sent.add(info.trace_id)
-            _send_spans(client, experiment_id, [span for _, own in traces for span in own])
+            client.log_spans(experiment_id, [span for _, own in traces for span in own])
             on_progress(len(sent))
     return sent
 
@@ -79,17 +77,6 @@ def _new_trace(row: Row, experiment_id: str, run_id: str, *, is_repeated: bool) 
         inputs["history"] = [turn.model_dump() for turn in row.history]
     trace_id = trace_of(run_id, row)
     return _trace_info(row, trace_id, experiment_id, run_id, inputs), spans_of(row, trace_id, inputs, joined_root(row))
-
-
-def _send_spans(client: Any, experiment_id: str, spans: list[Span]) -> None:
-    def is_version_unknown(error: BaseException) -> bool:
-        forget_server_version()
-        return isinstance(error, NotImplementedError)
-
-    try:
-        retries.STORE_IS_LATE.call(lambda: client.log_spans(experiment_id, spans), is_version_unknown)
-    except NotImplementedError as error:
-        raise TrackingError(f"the store takes no spans in batches: {error}; run with --traces off") from None
 
 
 def trace_id_of(run_id: str, question_id: str) -> str:
