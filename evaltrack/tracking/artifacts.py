@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 from evaltrack.errors import TrackingError
-from evaltrack.privacy.addresses import shown_url
 from evaltrack.tracking.server_retries import few_retries
-from evaltrack.tracking.store import Store, find_run, own_words, tracking_errors
+from evaltrack.tracking.store import Store, tracking_errors
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment
@@ -33,32 +30,13 @@ def check_artifact_place(store: Store, experiment: Experiment) -> None:
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
     location, folder = experiment.artifact_location, f"evaltrack-doctor-{uuid4().hex}"
-    doing = tracking_errors("writing an artifact")
-    with _place_errors(lambda: location), doing, own_words(), few_retries(), TemporaryDirectory() as made:
+    with tracking_errors("writing an artifact"), few_retries(), TemporaryDirectory() as made:
         local = Path(made) / "doctor.txt"
         local.write_text("evaltrack doctor\n", encoding="utf-8")
         artifacts: Any = get_artifact_repository(location, tracking_uri=store.uri)
         artifacts.log_artifact(str(local), folder)
         with suppress(Exception):  # the user may write but not delete
             artifacts.delete_artifacts(folder)
-
-
-@contextmanager
-def _place_errors(place: Callable[[], str]) -> Iterator[None]:
-    """If a local folder refuses a file, add to the error its path and how to choose another."""
-    try:
-        yield
-    except TrackingError as error:
-        location = ""
-        with suppress(TrackingError):  # the earlier error says more
-            location = place()
-        if not isinstance(error.__cause__, OSError) or urlsplit(location).scheme not in ("", "file"):
-            raise
-        cure = (
-            "make it writable, or make an experiment with another folder "
-            "(mlflow experiments create -n NAME --artifact-location FOLDER) and choose it with MLFLOW_EXPERIMENT_NAME"
-        )
-        raise TrackingError(f"{error}; artifacts go to {shown_url(location)}: {cure}") from error.__cause__
 
 
 class Artifacts:
@@ -75,12 +53,9 @@ class Artifacts:
             TrackingError: the store refused.
         """
         path = str(PurePosixPath(folder) / local.name)
-        with _place_errors(self._place), tracking_errors(f"logging {path}"), own_words():
+        with tracking_errors(f"logging {path}"):
             self._store.client.log_artifact(self._run_id, str(local), folder or None)
         self._sizes[path] = local.stat().st_size
-
-    def _place(self) -> str:
-        return find_run(self._store, self._run_id).info.artifact_uri or ""
 
     def log_table(self, local: Path) -> None:
         """Log a file that MLflow shows as a table. MLflow's own `log_table` would append to an existing one.
@@ -100,7 +75,7 @@ class Artifacts:
             TrackingError: the store does not answer, or an artifact is missing or has another size.
         """
         sizes: dict[str, int | None] = {}
-        with tracking_errors("listing the artifacts"), own_words():
+        with tracking_errors("listing the artifacts"):
             for folder in {str(PurePosixPath(path).parent) for path in self._sizes}:
                 entries = self._store.client.list_artifacts(self._run_id, None if folder == "." else folder)
                 sizes |= {each.path: each.file_size for each in entries}

@@ -18,7 +18,7 @@ from evaltrack.system import retries
 from evaltrack.system.files import user_name
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.server_retries import few_retries, has_wire
-from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
+from evaltrack.tracking.store import Store, choose_experiment, find_run, tracking_errors
 from evaltrack.tracking.tags import (
     GIT_COMMIT,
     caller_folder,
@@ -192,8 +192,6 @@ def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]
         with suppress(TrackingError), few_retries():
             _end_strays(store, experiment_id, tags[JOURNAL_TAG])
         raise
-    if not run.info.run_id:
-        raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
     return run
 
 

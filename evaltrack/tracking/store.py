@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.util import find_spec
-from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from evaltrack.errors import Guide, TrackingError, UsageError
+from evaltrack.errors import EvaltrackError, Guide, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.system import retries
-from evaltrack.system.files import NotPrivateError, make_private_folder, state_folder
+from evaltrack.system.files import locked_folder
 from evaltrack.tracking.server_retries import client_of, few_retries, is_http, reason
 
 if TYPE_CHECKING:
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 LAST_FIRST = "attributes.start_time DESC"
 UI_VARIABLE = "EVALTRACK_UI_URL"
 
-SAYS_NOTHING = "its answer is incomplete: is another service in front of it? Check MLFLOW_TRACKING_URI"
-
 
 @dataclass(frozen=True)
 class Store:
@@ -38,7 +34,7 @@ class Store:
 
     uri: str
     client: MlflowClient
-    ui_url: str | None = None
+    ui_url: str = ""
     """The address of MLflow's UI, if it is set. A server has its own."""
 
     @property
@@ -59,8 +55,8 @@ class Store:
     @property
     def ui(self) -> str | None:
         """The address of MLflow's UI, with a trailing `/`. None if it is unknown: a guess may lead nowhere."""
-        address = self.ui_url or (shown_url(self.uri).partition("?")[0] if self.is_server else None)
-        return address.rstrip("/") + "/" if address else None
+        address = self.ui_url or (self.uri if self.is_server else "")
+        return re.split("[?#]", shown_url(address))[0].rstrip("/") + "/" if address else None
 
     @property
     def serve_command(self) -> str | None:
@@ -95,24 +91,10 @@ class Store:
         Raises:
             MlflowException: the download failed.
         """
-        with own_words():
-            return retries.DOWNLOAD_FAILED.call(
-                lambda: Path(self.client.download_artifacts(run_id, artifact, str(folder))),
-                lambda _: self.is_server,
-            )
-
-
-@contextmanager
-def own_words() -> Iterator[None]:
-    """Turn the exceptions of an artifact store, such as boto3's errors, into MLflow's exception."""
-    from mlflow.exceptions import MlflowException
-
-    try:
-        yield
-    except (MlflowException, OSError, ImportError):
-        raise
-    except Exception as error:
-        raise MlflowException(f"the artifact store says: {error or type(error).__name__}") from error
+        return retries.DOWNLOAD_FAILED.call(
+            lambda: Path(self.client.download_artifacts(run_id, artifact, str(folder))),
+            lambda _: self.is_server,
+        )
 
 
 def connect(uri: str | None = None) -> Store:
@@ -121,30 +103,28 @@ def connect(uri: str | None = None) -> Store:
     Links lead to the UI at `EVALTRACK_UI_URL`, else to the store itself if it is a server.
 
     Raises:
-        UsageError: the UI's address is not an http(s) URL, or holds a password.
         TrackingError: it does not answer, or refuses.
     """
     import mlflow
 
-    ui_url = _checked_ui(os.environ.get(UI_VARIABLE, ""))
     os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # it shows passwords
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # drawn wherever tqdm is installed
     uri = uri or mlflow.get_tracking_uri()
     _check_database_file(uri)
     try:
-        with few_retries(), one_at_a_time(uri):
+        with few_retries(), _only_process_at(uri):
             client = client_of(uri)
             client.search_experiments(max_results=1)
     except Exception as error:
         raise TrackingError(_no_answer(uri, error), guide=Guide.STORE) from error
-    return Store(uri, client, ui_url)
+    return Store(uri, client, os.environ.get(UI_VARIABLE, "").strip())
 
 
 def connect_to_read(uri: str | None = None) -> Store:
     """Return the store as `connect` does, but do not create a missing SQLite store.
 
     Raises:
-        UsageError: there is no such file; or as `connect`.
+        UsageError: there is no such file.
         TrackingError: as `connect`.
     """
     import mlflow
@@ -175,35 +155,23 @@ def _no_answer(uri: str, error: Exception) -> str:
     return f"MLflow store {shown_url(uri)} does not answer: {reason(error)}; {cure}"
 
 
-def _checked_ui(url: str) -> str | None:
-    """Return the address of a UI without its fragment; None if empty."""
-    address = url.partition("#")[0].strip()
-    if not address:
-        return None
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-        cure = "write http://HOST:PORT or https://HOST/PATH, without a password"
-        raise UsageError(f"{UI_VARIABLE}: `{shown_url(address)}` is not an address of a UI; {cure}")
-    return address
-
-
 def _check_database_file(uri: str) -> None:
     """Raise at once for a SQLite file that is not writable. SQLAlchemy and MLflow retry for minutes."""
-    path, cure = database_file(uri), "set MLFLOW_TRACKING_URI to another place"
-    if path is not None and path.exists() and not os.access(path, os.W_OK):
-        raise TrackingError(f"MLflow store {shown_url(uri)}: {path} cannot be written to; {cure}")
-    if path is not None and not path.exists() and path.parent.is_dir() and not os.access(path.parent, os.W_OK):
-        raise TrackingError(f"MLflow store {shown_url(uri)}: nothing can be written to {path.parent.resolve()}; {cure}")
+    path = database_file(uri)
+    place = path if path is None or path.exists() else path.parent.resolve()
+    if place is not None and place.exists() and not os.access(place, os.W_OK):
+        cure = "set MLFLOW_TRACKING_URI to another place"
+        raise TrackingError(f"MLflow store {shown_url(uri)}: {place} cannot be written to; {cure}")
 
 
 @contextmanager
 def tracking_errors(doing: str) -> Iterator[None]:
-    """Turn MLflow's exceptions into a `TrackingError` that says which action failed."""
-    from mlflow.exceptions import MlflowException
-
+    """Turn the exceptions of MLflow and of its artifact stores into a `TrackingError` that says which action failed."""
     try:
         yield
-    except (MlflowException, OSError, ImportError, JSONDecodeError) as error:  # a store may need a package, as S3 does
+    except EvaltrackError:
+        raise
+    except Exception as error:  # S3 and others have errors of their own, and may need a package
         raise TrackingError(f"MLflow: {doing} failed: {reason(error)}") from error
 
 
@@ -221,14 +189,12 @@ def choose_experiment(store: Store, name: str | None) -> Experiment:
             experiment = store.client.get_experiment(os.environ.get("MLFLOW_EXPERIMENT_ID") or "0")
         else:
             experiment = store.client.get_experiment_by_name(name) or _new_experiment(store, name)
-    if not experiment.experiment_id:
-        raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
     _check_active(experiment, ", or choose another with `experiment=`")
     return experiment
 
 
 def _new_experiment(store: Store, name: str) -> Experiment:
-    """Create an experiment. If the first reply was lost, an existing one is the created one."""
+    """Create an experiment, unless another process has just created it."""
     from mlflow.exceptions import MlflowException
 
     try:
@@ -236,10 +202,7 @@ def _new_experiment(store: Store, name: str) -> Experiment:
     except MlflowException as error:
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
-    experiment = store.client.get_experiment_by_name(name)
-    if experiment is None:
-        raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
-    return experiment
+    return store.client.get_experiment_by_name(name)  # type: ignore[return-value] # it exists now
 
 
 def _check_active(experiment: Experiment, or_else: str = "") -> None:
@@ -303,36 +266,12 @@ def is_missing(error: TrackingError) -> bool:
     return cause is None or getattr(cause, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 
 
-LOCK_SECONDS = 120
-"""Seconds to wait for another process. Creating the tables takes some seconds."""
-
-
 def database_file(uri: str) -> Path | None:
     """Return the file of a SQLite store; None for any other."""
     return Path(unquote(urlsplit(uri).path)[1:]) if uri.startswith("sqlite:///") else None
 
 
-@contextmanager
-def one_at_a_time(uri: str) -> Iterator[None]:
-    """Hold the lock of a SQLite store in this context, because two processes must not make its tables at once.
-
-    The lock is a file in the user's state folder. Without such a folder there is no lock.
-    """
-    with ExitStack() as held:
-        if (path := database_file(uri)) is not None:
-            with suppress(OSError, sqlite3.Error, NotPrivateError):
-                held.enter_context(closing(_locked(path)))
-        yield
-
-
-def _locked(path: Path) -> sqlite3.Connection:
-    folder = state_folder() / "locks"
-    make_private_folder(folder)
-    name = sha256(str(path.absolute()).encode()).hexdigest()[:16]
-    lock = sqlite3.connect(folder / f"{name}.db", timeout=LOCK_SECONDS, isolation_level=None)
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error:
-        lock.close()
-        raise
-    return lock
+def _only_process_at(uri: str) -> AbstractContextManager[None]:
+    """Return a context in which no other process opens a SQLite store: two must not make its tables at once."""
+    path = database_file(uri)
+    return locked_folder(path.parent) if path else nullcontext()

@@ -74,8 +74,6 @@ def test_a_write_that_meets_a_fault_is_there_once(served: Served, fault: str) ->
         (SPANS, "holds 0 traces, not 3"),
         (START, "holds 0 traces, not 3"),
         (ARTIFACT, "holds no artifact settings.json"),
-        (CREATE, "its answer is incomplete"),
-        (NEW_EXPERIMENT, "its answer is incomplete"),
     ],
 )
 def test_what_was_not_done_is_not_called_finished(served: Served, pattern: str, gap: str) -> None:

@@ -21,7 +21,7 @@ from evaltrack.system import retries
 from evaltrack.system.retries import Policy
 from evaltrack.tracking.runs import Dataset, log_dataset
 from evaltrack.tracking.server_retries import has_no_reply
-from evaltrack.tracking.store import Store, connect, own_words, tracking_errors
+from evaltrack.tracking.store import Store, connect, tracking_errors
 from tests.faulty_proxy import Rules, proxy_thread
 
 READ = "GET .*/experiments/get"
@@ -148,6 +148,6 @@ def test_a_reply_is_understood_without_sqlalchemy(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_a_kind_of_artifact_store_raises_is_an_error_of_tracking() -> None:
-    said = "logging x failed: the artifact store says: the bucket is gone"
-    with pytest.raises(TrackingError, match=said), tracking_errors("logging x"), own_words():
+    said = "logging x failed: the bucket is gone"
+    with pytest.raises(TrackingError, match=said), tracking_errors("logging x"):
         raise RuntimeError("the bucket is gone")
