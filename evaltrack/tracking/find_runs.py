@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 CLOCK_SKEW = 300
 """Seconds by which the clocks of two machines may differ."""
 
-NO_ARTIFACTS = "make their folder available on this machine, restore it, or evaluate again"
-
 RECENT = 100
 """The number of newest evaluations that are searched for golden sets without a comparison."""
 
@@ -269,30 +267,8 @@ def fetch_rows(store: Store, run: Run, folder: Path, name: RowsFile = ROWS) -> P
 
 
 def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
-    """Download an artifact. The error distinguishes a missing artifact from a store that does not answer."""
-    try:
-        with tracking_errors(f"reading {name} of run {run_id}"):
-            path = store.download(run_id, name, folder)
-    except TrackingError:
-        names = _artifacts(store, run_id)
-        if names is None or name in names:
-            raise
-        problem = f"{name} of run {run_id} is missing, but its other artifacts exist; restore it, or evaluate again"
-        if not names:
-            problem = f"{name} of run {run_id} and all its other artifacts are missing; {NO_ARTIFACTS}"
-        raise TrackingError(problem) from None
-    if not path.is_file():
-        raise TrackingError(f"{name} of run {run_id} is a folder; restore the file, or evaluate again")
-    return path
-
-
-def _artifacts(store: Store, run_id: str) -> set[str] | None:
-    """Return the names of a run's artifacts; None if the store does not list them."""
-    try:
-        with tracking_errors(f"listing the artifacts of run {run_id}"):
-            return {each.path for each in store.client.list_artifacts(run_id)}
-    except TrackingError:
-        return None
+    with tracking_errors(f"reading {name} of run {run_id}"):
+        return store.download(run_id, name, folder)
 
 
 def read_rows(
@@ -337,7 +313,7 @@ def fetch_summary(store: Store, run_id: str, folder: Path) -> Path:
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 LOOKING = "looking for a run"
 LISTED = 10
-"""The most runs or experiments that a message names."""
+"""The most runs that a message names."""
 
 
 def names_experiment(name: str | None) -> bool:
@@ -349,19 +325,16 @@ def experiment_to_read(store: Store, name: str | None) -> Experiment:
     """Return the experiment called `name`, or the one that MLflow's settings choose. None is created.
 
     Raises:
-        UsageError: there is none of that name. The message lists some that exist.
+        UsageError: there is none of that name.
         TrackingError: it is deleted, or the store does not answer.
     """
     name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
     if name is not None:
         with tracking_errors(f"looking for experiment {name}"):
             experiment = store.client.get_experiment_by_name(name)
-            others = [] if experiment else store.client.search_experiments(max_results=LISTED + 1)
         if experiment is None:
-            names = ", ".join(f"`{shown_text(each.name)}`" for each in others[:LISTED])
-            more = ", ..." if len(others) > LISTED else ""
-            holds = f"existing experiments: {names}{more}" if others else "it holds none"
-            raise UsageError(f"there is no MLflow experiment `{shown_text(name)}` in {store.shown}; {holds}")
+            cure = "choose another with `experiment=`, or another store with MLFLOW_TRACKING_URI"
+            raise UsageError(f"there is no MLflow experiment `{shown_text(name)}` in {store.shown}; {cure}")
     return choose_experiment(store, name)
 
 
@@ -369,11 +342,10 @@ def named_run(store: Store, name_or_id: str) -> MlflowRun:
     """Return the one active run with this id, start of an id, or name, in any experiment.
 
     Raises:
-        UsageError: there is none, or several. The message lists the candidates.
+        UsageError: there is none, or several, which the message lists.
         TrackingError: the store does not answer, or the run is deleted.
     """
-    is_id = RUN_ID.fullmatch(name_or_id) is not None
-    if is_id:
+    if RUN_ID.fullmatch(name_or_id):
         try:
             return find_run(store, name_or_id)
         except TrackingError as error:
@@ -384,13 +356,10 @@ def named_run(store: Store, name_or_id: str) -> MlflowRun:
     if len(named) == 1 or len(matches) == 1:  # a whole name is more specific than the start of an id
         return (named or list(matches.values()))[0]
     if matches:
-        more = "at least " if len(matches) > LISTED else ""
         cure = f"name one by more of its id:{_list_words(matches.values())}"
-        raise UsageError(f"`{shown_text(name_or_id)}` matches {more}{len(matches)} runs; {cure}")
-    newest = _search_everywhere(store, of_golden_set(None), LISTED)
-    cure = f"the newest evaluations are:{_list_words(newest)}" if newest else "this store holds no evaluation"
-    elsewhere = "another store may hold it (MLFLOW_TRACKING_URI); " if is_id else ""
-    raise UsageError(f"there is no MLflow run `{shown_text(name_or_id)}` in {store.shown}; {elsewhere}{cure}")
+        raise UsageError(f"`{shown_text(name_or_id)}` matches several runs; {cure}")
+    cure = "another store may hold it (MLFLOW_TRACKING_URI)"
+    raise UsageError(f"there is no MLflow run `{shown_text(name_or_id)}` in {store.shown}; {cure}")
 
 
 def _matching(store: Store, name_or_id: str) -> dict[str, MlflowRun]:

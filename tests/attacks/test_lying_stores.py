@@ -71,7 +71,7 @@ def test_a_write_that_meets_a_fault_is_there_once(served: Served, fault: str) ->
 @pytest.mark.parametrize(
     ("pattern", "gap"),
     [
-        (SPANS, "holds 0 traces, not 3"),
+        (SPANS, "reading the traces back failed"),
         (START, "holds 0 traces, not 3"),
         (ARTIFACT, "holds no artifact settings.json"),
     ],

@@ -41,7 +41,7 @@ def test_a_run_is_named_by_id_prefix_or_name(store: Store) -> None:
 
 def test_a_name_of_several_runs_lists_them(store: Store) -> None:
     ids = [made_run(store, "nightly") for _ in range(LISTED + 2)]
-    with pytest.raises(UsageError, match=r"`nightly` matches at least 11 runs; name one by more of its id") as caught:
+    with pytest.raises(UsageError, match="`nightly` matches several runs; name one by more of its id") as caught:
         resolve_run(store, "nightly")
     lines = str(caught.value).splitlines()[1:]
     assert len(lines) == LISTED + 1
@@ -50,13 +50,10 @@ def test_a_name_of_several_runs_lists_them(store: Store) -> None:
 
 
 @pytest.mark.parametrize("named", ["0" * 32, "feedbeef", "nigh", "it's", "%", "!!", "a" * 300])
-def test_an_unknown_run_lists_the_newest_or_says_that_there_is_none(store: Store, named: str) -> None:
-    with pytest.raises(UsageError, match="this store holds no evaluation"):
+def test_an_unknown_run_is_an_error_of_usage(store: Store, named: str) -> None:
+    made_run(store, "nightly")
+    with pytest.raises(UsageError, match=r"there is no MLflow run .*; another store may hold it"):
         resolve_run(store, named)
-    run_id = made_run(store, "nightly")
-    with pytest.raises(UsageError, match=r"there is no MLflow run .* the newest evaluations are:") as caught:
-        resolve_run(store, named)
-    assert run_id in str(caught.value)
 
 
 def test_a_deleted_run_is_found_by_its_id_alone(store: Store) -> None:
@@ -95,7 +92,7 @@ def test_every_command_takes_a_prefix_or_a_name(
     )
     for arguments in wrong:
         assert cli(*arguments) == 2, arguments
-        assert was in capsys.readouterr().err, arguments
+        assert "there is no MLflow run" in capsys.readouterr().err, arguments
 
 
 def test_no_link_is_guessed(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
