@@ -21,7 +21,7 @@ from evaltrack.records.row import PRINTS, Row, majority
 from evaltrack.records.run import Run
 from evaltrack.report.run_text import RUN_SCHEMA
 from evaltrack.report.schemas.run import RunForm
-from evaltrack.tracking.find_runs import fetch_rows
+from evaltrack.tracking.find_runs import fetch_artifact
 from evaltrack.tracking.rows import (
     BATCH,
     DamagedError,
@@ -51,7 +51,7 @@ def side_of_run(store: Store, run: Run, folder: Path) -> Side:
     """
     local = folder / run.run_id
     local.mkdir(exist_ok=True)
-    side = side_of_table(run, fetch_rows(store, run, local))
+    side = side_of_table(run, fetch_artifact(store, run, local))
     return replace(side, trials=partial(_trials, store, run, local))
 
 
@@ -59,7 +59,7 @@ def _trials(store: Store, run: Run, folder: Path, ids: Collection[str]) -> Mappi
     """Return the trials of questions; none if their file is gone or damaged, since the rows hold the scores too."""
     trials: dict[str, list[Row]] = {}
     with suppress(TrackingError):
-        path = fetch_rows(store, run, folder, TRIALS)
+        path = fetch_artifact(store, run, folder, TRIALS)
         check_rows(path, by_trial=True)
         for row in stored_rows(path, ids=ids):
             trials.setdefault(row.id, []).append(row.without_texts())

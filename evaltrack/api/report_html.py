@@ -25,7 +25,7 @@ from evaltrack.report.schemas.form import Mean
 from evaltrack.tracking.find_runs import (
     check_ended,
     checked_rows,
-    fetch_summary,
+    fetch_artifact,
     find_evaluation,
     named_evaluation,
     named_evaluations,
@@ -34,6 +34,7 @@ from evaltrack.tracking.find_runs import (
 from evaltrack.tracking.notes import accepted_words
 from evaltrack.tracking.rows import read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
+from evaltrack.tracking.writer import SUMMARY
 
 
 def report_html(*runs: str, experiment: str | None = None, tracking_uri: str | None = None) -> str:
@@ -85,7 +86,7 @@ def stored_result(store: Store, run: Run) -> RunResult:
         TrackingError: the run lacks its summary, or the summary has another version.
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
+        stored = read_summary(fetch_artifact(store, run, Path(folder), SUMMARY), run.run_id)
     return RunResult(
         run_id=run.run_id,
         experiment_id=stored.experiment_id,

@@ -203,17 +203,6 @@ def why_another_system(one: System, other: System) -> str | None:
     return None
 
 
-class Logged(Record):
-    """The digests (SHA-256) of the files of rows and trials that a run logged, and which questions have traces.
-
-    `trials` is empty if every question was asked once.
-    """
-
-    rows: str
-    trials: str = ""
-    traces: Traced = "off"
-
-
 @dataclass(frozen=True)
 class Run:
     """One evaluation: an MLflow run of evaltrack, or a saved file, whose `run_id` is empty.
@@ -221,8 +210,8 @@ class Run:
     `link` is its page in MLflow's UI. `trace_link` followed by the id of a trace is the address of the trace. `means`
     are its logged means by the names of metrics. `settings` are its params by name and the commit of the working
     directory; empty if it has none. `system` is the evaluated system, if known. `user` made it; empty if unknown.
-    `started_at` and `ended_at` are in milliseconds since 1970; 0 if unknown. `logged` is None if it logged no rows, or
-    does not say which.
+    `started_at` and `ended_at` are in milliseconds since 1970; 0 if unknown. `traces` are the questions that have
+    traces.
     """
 
     run_id: str
@@ -239,10 +228,5 @@ class Run:
     user: str = ""
     started_at: int = 0
     ended_at: int = 0
-    logged: Logged | None = None
+    traces: Traced = "off"
     system: System | None = None
-
-    @property
-    def traces(self) -> Traced:
-        """The questions that have traces."""
-        return self.logged.traces if self.logged else "off"

@@ -26,16 +26,13 @@ from evaltrack.tracking.tags import (
     ROWS,
     SIGNATURE_TAG,
     SYSTEM_TAG,
-    RowsFile,
-    check_logged,
     logged_settings_of,
     means_of,
-    read_logged,
     read_tag,
+    read_traced,
     sound_count,
     sound_moment,
 )
-from evaltrack.tracking.writer import SUMMARY
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment
@@ -119,7 +116,7 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
         user=run.data.tags.get("mlflow.user", ""),
         started_at=sound_moment(info.start_time),
         ended_at=sound_moment(info.end_time),
-        logged=read_logged(run.data.tags, run_id),
+        traces=read_traced(run.data.tags),
         means=means_of(run.data.metrics),
         settings=logged_settings_of(run.data.params, run.data.tags),
         link=store.run_link(info.experiment_id, run_id),
@@ -255,20 +252,14 @@ def running_evaluations(store: Store, experiment_id: str, golden: str | None, *,
     return [(run.info.run_id, run.info.run_name or "") for run in runs]
 
 
-def fetch_rows(store: Store, run: Run, folder: Path, name: RowsFile = ROWS) -> Path:
-    """Download the rows of a run, or those of its single trials. Check that they are the logged ones, if the run says.
+def fetch_artifact(store: Store, run: Run, folder: Path, name: str = ROWS) -> Path:
+    """Download an artifact of a run into `folder`.
 
     Raises:
-        TrackingError: the run or its rows are missing, or they were changed.
+        TrackingError: the run does not have it.
     """
-    path = _download(store, run.run_id, name, folder)
-    check_logged(path, name, run)
-    return path
-
-
-def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
-    with tracking_errors(f"reading {name} of run {run_id}"):
-        return store.download(run_id, name, folder)
+    with tracking_errors(f"reading {name} of run {run.run_id}"):
+        return store.download(run.run_id, name, folder)
 
 
 def read_rows(
@@ -296,18 +287,9 @@ def checked_rows(store: Store, run: Run) -> Iterator[Path]:
         TrackingError: the run or its rows are missing, or they are damaged.
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, rows_of_run(run.run_id):
-        path = fetch_rows(store, run, Path(folder))
+        path = fetch_artifact(store, run, Path(folder))
         check_rows(path, run.num_questions)
         yield path
-
-
-def fetch_summary(store: Store, run_id: str, folder: Path) -> Path:
-    """Download the summary of a run into `folder`.
-
-    Raises:
-        TrackingError: the run does not have it.
-    """
-    return _download(store, run_id, SUMMARY, folder)
 
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")

@@ -12,20 +12,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
-from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.records.base import Record
-from evaltrack.records.run import COMMIT, PACKAGES, Logged, Run, System, commit_words, shown_settings
-from evaltrack.system.files import content_digest
-from evaltrack.tracking.rows import CURE, RowsError
+from evaltrack.records.row import Traced
+from evaltrack.records.run import COMMIT, PACKAGES, System, commit_words, shown_settings
 
 GOLDEN_TAG = "evaltrack.golden"
 """The tag by which the runs of a golden set are found."""
 
-SIGNATURE_TAG, SYSTEM_TAG, LOGGED_TAG = "evaltrack.signature", "evaltrack.system", "evaltrack.logged"
-"""The tags with the records `Signature`, `System` and `Logged` of a run, as JSON."""
+SIGNATURE_TAG, SYSTEM_TAG = "evaltrack.signature", "evaltrack.system"
+"""The tags with the records `Signature` and `System` of a run, as JSON."""
+
+TRACES_TAG = "evaltrack.traces"
+"""The tag with the questions of a run that have traces."""
 
 PACKAGES_TAG = "evaltrack.packages"
 """The tag with the packages of the target's environment, which may fill a tag alone."""
@@ -60,6 +61,12 @@ def read_tag(kind: type[T], text: str | None) -> T | None:
         return None
 
 
+def read_traced(tags: Mapping[str, str]) -> Traced:
+    """Return which questions of a run have traces."""
+    traced: Any = tags.get(TRACES_TAG)
+    return traced if traced in get_args(Traced) else "off"
+
+
 def sound_count(value: float | None) -> int:
     """Return a number of questions from a metric; 0 if it is not valid."""
     return int(value) if value is not None and 0 < value <= LARGEST else 0
@@ -72,35 +79,6 @@ def sound_moment(milliseconds: int | None) -> int:
 
 ROWS: Final = "per_question.parquet"
 TRIALS: Final = "trials.parquet"
-RowsFile = Literal["per_question.parquet", "trials.parquet"]
-
-
-def read_logged(tags: Mapping[str, str], run_id: str) -> Logged | None:
-    """Return what a run says of the rows that it logged; None if it says nothing.
-
-    Raises:
-        TrackingError: evaltrack did not write the tag.
-    """
-    logged = read_tag(Logged, tags.get(LOGGED_TAG))
-    if logged is None and tags.get(LOGGED_TAG):
-        cure = "evaluate again, or delete the tag, so that the rows are checked without it"
-        raise TrackingError(f"tag `{LOGGED_TAG}` of run {run_id} was not written by evaltrack; {cure}")
-    return logged
-
-
-def check_logged(path: Path, name: RowsFile, run: Run) -> None:
-    """Raise if a downloaded file is not the one that the run logged. If the run does not say, nothing is checked.
-
-    Raises:
-        TrackingError: it is another.
-    """
-    if run.logged is None:
-        return
-    digest = run.logged.rows if name == ROWS else run.logged.trials
-    if (actual := content_digest(path, 64)) != digest:
-        told = f"its SHA-256 is {actual[:12]}…, and tag `{LOGGED_TAG}` says {digest[:12]}…"
-        raise RowsError(name, f"was changed after the run: {told}", CURE, run.run_id)
-
 
 LONGEST_PART = 100
 """The most characters of a domain or a judge within a name. MLflow allows 250 for the whole."""

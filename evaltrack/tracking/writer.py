@@ -27,7 +27,7 @@ from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.rows import TableWriter, columns_of, count_rows, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
-from evaltrack.tracking.tags import LOGGED_TAG, ROWS, TRIALS, metric_name
+from evaltrack.tracking.tags import ROWS, TRACES_TAG, TRIALS, metric_name
 from evaltrack.tracking.traces import check_traces, has_trace, write_traces
 
 TABLE = "per_question.json"
@@ -143,10 +143,7 @@ class RunWriter:
         Raises:
             TrackingError: the store refused.
         """
-        with self._disk_errors():
-            digests = [content_digest(each, 64) for each in (self._file, self._trials_file)]
-        logged = Logged(rows=digests[0], trials=digests[1], traces=self.traced).model_dump_json()
-        described = run_tags({**tags, LOGGED_TAG: logged, "mlflow.note.content": note})
+        described = run_tags({**tags, TRACES_TAG: self.traced, "mlflow.note.content": note})
         stored = find_run(self._store, self._run_id).data.metrics if self._run.resumed else {}
         changed = {name: value for name, value in metrics.items() if stored.get(metric_name(name)) != value}
         with tracking_errors("logging the metrics"):

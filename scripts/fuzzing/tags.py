@@ -33,7 +33,7 @@ MEASURED = ("num_questions", "num_errors", "recall_at_k", "mrr", "pass_rate", "j
 TAGS = (
     *("evaltrack.golden", "evaltrack.signature", "evaltrack.system", "evaltrack.promoted"),
     *("evaltrack.accepted.0", "evaltrack.accepted.1"),
-    *("evaltrack.compare.verdict", "evaltrack.logged", "evaltrack.baseline.g", "evaltrack.golden_set.g", "mlflow.user"),
+    *("evaltrack.compare.verdict", "evaltrack.traces", "evaltrack.baseline.g", "evaltrack.golden_set.g", "mlflow.user"),
 )
 
 

@@ -1,16 +1,14 @@
 """Rows of a run that are damaged, or that another version or another program wrote: refused with a word, or read right.
 
-Each form is made from the file of a real run and put in its place. The digest that a run holds of its rows would find
-all of them, so each is tried on a run without it as well: there the reader itself must find it.
+Each form is made from the file of a real run and put in its place.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,6 @@ from tests.judging import cli, store_in
 
 QUESTIONS = 6
 ROWS = "per_question.parquet"
-TAG = "evaltrack.logged"
 JUDGE = "likes_rows:judge"
 
 
@@ -44,7 +41,6 @@ class Kept:
     candidate: RunResult
     table: pa.Table
     path: Path
-    tag: str | None
 
     @property
     def client(self) -> mlflow.MlflowClient:
@@ -83,7 +79,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iter
         client = mlflow.MlflowClient(uri)
         run = client.get_run(runs[1].run_id)
         path = Path(run.info.artifact_uri) / ROWS
-        yield Kept(uri, runs[0], runs[1], pq.read_table(path), path, run.data.tags.get(TAG))
+        yield Kept(uri, runs[0], runs[1], pq.read_table(path), path)
 
 
 @pytest.fixture
@@ -92,8 +88,6 @@ def here(kept: Kept) -> Iterator[Kept]:
     yield kept
     kept.path.parent.mkdir(exist_ok=True)
     kept.path.write_bytes(content)
-    if kept.tag is not None:
-        kept.client.set_tag(kept.candidate.run_id, TAG, kept.tag)
 
 
 Compared = tuple[int, str, Mapping[str, Any]]
@@ -230,10 +224,9 @@ def honest(kept: Kept) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_rows_of_a_run_that_says_nothing_of_them(
+def test_rows_of_others_are_refused_or_read_right(
     here: Kept, honest: Mapping[str, Any], capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    here.client.delete_tag(here.candidate.run_id, TAG)
     said = spoil(here, name)
     code, told, made = compare(here, capsys)
     if not said:
@@ -261,50 +254,28 @@ def test_every_command_reads_rows_through_one_door(
         "agree": ["judge", "agree", run, "--run", here.baseline.run_id],
     }[verb]
     said = spoil(here, name)
-    for expected in ("was changed after the run: its SHA-256 is ", said):
-        capsys.readouterr()
-        assert cli(*command) == 3
-        told = capsys.readouterr().err
-        none_internal(told)
-        assert expected in told
-        assert run in told
-        if expected != said:
-            assert told.endswith("; restore the file, or evaluate again\n")
-            here.client.delete_tag(run, TAG)
+    capsys.readouterr()
+    assert cli(*command) == 3
+    told = capsys.readouterr().err
+    none_internal(told)
+    assert said in told
+    assert run in told
     assert not page.exists()
 
 
-@pytest.mark.parametrize(("tag", "said"), data("attacks.json")["tags"])
-def test_a_tag_of_others(here: Kept, capsys: pytest.CaptureFixture[str], tag: str, said: str) -> None:
-    here.client.set_tag(here.candidate.run_id, TAG, tag)
-    code, told, _ = compare(here, capsys)
-    none_internal(told)
-    assert code == 3
-    assert said.replace("RUN", here.candidate.run_id) in told
-
-
-def test_a_run_says_what_it_logged(kept: Kept) -> None:
-    assert kept.tag is not None
-    digest = hashlib.sha256(kept.path.read_bytes()).hexdigest()
-    assert json.loads(kept.tag) == {"rows": digest, "trials": "", "traces": "off"}
+def test_a_file_of_rows_has_a_version(kept: Kept) -> None:
     assert kept.table.schema.metadata == {b"evaltrack.rows": b"1"}
 
 
-@pytest.mark.parametrize("tagged", [True, False])
-def test_rows_are_held_against_the_metrics_of_the_run(
-    here: Kept, capsys: pytest.CaptureFixture[str], tagged: bool
-) -> None:
+def test_rows_are_held_against_the_metrics_of_the_run(here: Kept, capsys: pytest.CaptureFixture[str]) -> None:
     table = here.table
     for name in ("recall_at_k", "reciprocal_rank", "precision_at_k", "hit", "ndcg_at_k", "pass"):
         table = changed(table, name, 1.0, row=3)
     pq.write_table(changed(table, "passed", True, row=3), here.path)
-    if not tagged:
-        here.client.delete_tag(here.candidate.run_id, TAG)
     code, told, _ = compare(here, capsys)
     none_internal(told)
     assert code == 3
-    said = "was changed after the run" if tagged else "the mean of its rows is not the run's "
-    assert said in told
+    assert "the mean of its rows is not the run's " in told
 
 
 @pytest.fixture(scope="module")
@@ -314,8 +285,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Ite
         yield uri, evaluated(folder, uri, "3", trials=3)
 
 
-@pytest.mark.parametrize("logged", [True, False])
-def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path, logged: bool) -> None:
+def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path) -> None:
     uri, result = tried
     store = connect(uri)
     run = find_evaluation(store, result.run_id)
@@ -323,8 +293,7 @@ def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path,
     content, table = path.read_bytes(), pq.read_table(path)
     assert len(side_of_run(store, run, tmp_path).trials(["03"])["03"]) == 3
     pq.write_table(pa.concat_tables([table, table.slice(0, 1)]), path)
-    side = side_of_run(store, run if logged else replace(run, logged=None), tmp_path)
-    assert side.trials(["03"]) == {}
+    assert side_of_run(store, run, tmp_path).trials(["03"]) == {}
     path.write_bytes(content)
 
 

@@ -193,9 +193,9 @@ def test_a_run_without_its_rows_is_no_baseline(store_uri: str, runs: dict[str, R
     run_id, store = runs["same"].run_id, connect(store_uri)
     folder = Path(store.client.get_run(run_id).info.artifact_uri.removeprefix("file://"))
     (folder / "per_question.parquet").write_bytes(b"garbage")
-    with pytest.raises(TrackingError, match="was changed after the run"):
+    with pytest.raises(TrackingError, match="it is not a Parquet file"):
         evaltrack.set_baseline(run_id)
     assert list_baselines(store, "0") == []
     evaltrack.set_baseline(run_id, force=True)
-    with pytest.raises(TrackingError, match="was changed after the run"):
+    with pytest.raises(TrackingError, match="it is not a Parquet file"):
         evaltrack.get_baseline("small")
