@@ -109,11 +109,11 @@ def every_change() -> Comparison:
     settings = {"baseline": BASELINE.settings | {"packages": "a==1"}, "candidate": {**BASELINE.settings, "k": "5"}}
     sides = {
         name: replace(
-            each, user=user, started_at=1_790_000_000_000, settings=settings[name], logged=logged, trace_link=link
+            each, user=user, started_at=1_790_000_000_000, settings=settings[name], traces=traces, trace_link=link
         )
-        for name, each, user, logged, link in (
-            ("baseline", BASELINE, "ada", Logged(rows="", traces="all"), "http://m/#"),
-            ("candidate", CANDIDATE, "grace", Logged(rows="", traces="failed"), "http://n/#"),
+        for name, each, user, traces, link in (
+            ("baseline", BASELINE, "ada", "all", "http://m/#"),
+            ("candidate", CANDIDATE, "grace", "failed", "http://n/#"),
         )
     }
     better = replace(
