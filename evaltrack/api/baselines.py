@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from evaltrack.errors import Guide, InconclusiveError, UsageError
 from evaltrack.evaluation.journal import JournalBusyError
 from evaltrack.evaluation.resume import is_resumable
 from evaltrack.golden.reader import golden_name
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records import Signature
 from evaltrack.records.base import first_of
-from evaltrack.records.run import NOT_STATED, RECORDED_MODEL, Run
+from evaltrack.records.run import Run
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
 from evaltrack.tracking.find_runs import (
     check_ended,
-    checked_rows,
     experiment_to_read,
     named_evaluation,
     names_experiment,
     newest_evaluation,
     newest_of_each,
-    running_evaluations,
+    unfinished_runs,
 )
 from evaltrack.tracking.store import Store, connect_to_read
 
@@ -46,21 +43,15 @@ def set_baseline(
         force: Accept a run that is not FINISHED or not fully measured.
         experiment: MLflow experiment by name; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        say: Receives a warning if the run covers only a part of its golden set, or has one trial of a target that may
-            vary.
+        say: Receives a warning if the run covers only a part of its golden set.
 
     Raises:
         UsageError: there is no such run, or it is not FINISHED or not fully measured.
-        TrackingError: the store does not answer, or refuses, or lacks rows that the run logged.
+        TrackingError: the store does not answer, or refuses.
     """
     store, experiment_id = place_of(experiment, tracking_uri)
     run_to_set = _find_run(store, experiment_id, run)
-    if not force:
-        check_rows(store, run_to_set)
     baseline = baselines.set_baseline(store, run_to_set, reason, force=force)
-    if run_to_set.settings.get("trials") == "1" and _may_vary(run_to_set.signature):
-        why = "evaluate it with --trials 3, so that compare can tell flaky questions from broken ones"
-        say(f"run {baseline.run_id} asked each question once, but answers or verdicts can vary; {why}")
     if part := run_to_set.signature.selection:
         others = "runs are compared on these questions only; evaluate the whole set for a full baseline"
         say(f"run {baseline.run_id} evaluated {part.words}: {others}")
@@ -82,24 +73,14 @@ def _find_run(store: Store, experiment_id: str, name: str | None) -> Run:
     raise unknown or UsageError(missing, guide=Guide.BASELINE)
 
 
-def _may_vary(signature: Signature) -> bool:
-    """Return True if answers or verdicts can vary between calls."""
-    names_model = signature.model not in ("", "bm25", NOT_STATED, RECORDED_MODEL)
-    is_recorded = signature.target.startswith(("recorded:", "traces:"))
-    return (names_model and not is_recorded) or "openai:" in signature.judge
-
-
 def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> Baseline:
     """Return the baseline of a golden set, given by name or file.
 
     Raises:
         UsageError: the set has no baseline.
-        TrackingError: the store does not answer, or the run or its rows are gone.
+        TrackingError: the store does not answer.
     """
-    store, experiment_id = place_of(experiment, tracking_uri)
-    baseline = read_baseline(store, experiment_id, golden)
-    check_rows(store, baselines.baseline_run(store, baseline))
-    return baseline
+    return read_baseline(*place_of(experiment, tracking_uri), golden)
 
 
 def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
@@ -113,16 +94,6 @@ def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
     if baseline := baselines.get_baseline(store, experiment_id, name):
         return baseline
     raise baselines.no_baseline(name)
-
-
-def check_rows(store: Store, run: Run) -> None:
-    """Refuse a run whose rows are gone or damaged.
-
-    Raises:
-        TrackingError: they are.
-    """
-    with checked_rows(store, run):
-        return
 
 
 def place_of(experiment: str | None, tracking_uri: str | None = None) -> tuple[Store, str]:
@@ -203,22 +174,23 @@ def _check_baseline(candidate: Run, baseline: Run) -> None:
 
 
 def _check_newest(store: Store, experiment_id: str, golden: str | None, candidate: Run | None) -> None:
-    """Refuse to compare an older run if the newest evaluation failed or was interrupted; a pass would be misleading.
-
-    A running evaluation may be another user's. It counts as killed if this machine has its journal and no process has
-    the journal open.
-    """
+    """Refuse to compare an older run if a newer evaluation failed or was interrupted; a pass would be misleading."""
     since = candidate.started_at if candidate else 0
-    for run_id, name in running_evaluations(store, experiment_id, golden, since=since):
-        with suppress(JournalBusyError):
-            if is_resumable(run_id, store):
-                cure = f"resume it (evaltrack resume {run_id}), run it again, or name another run"
-                raise InconclusiveError(f"the newest run {run_id} ({shown_text(name)}) was killed; {cure}")
-    for status, ended in (("FAILED", "failed"), ("KILLED", "was interrupted")):
-        newer = newest_evaluation(store, experiment_id, golden, status=status)
-        if newer is not None and newer.started_at > since:
-            cure = "run it again, or name another run"
-            raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) {ended}; {cure}")
+    for newer in unfinished_runs(store, experiment_id, golden, since):
+        if newer.status == "RUNNING" and not _was_killed(store, newer.run_id):
+            continue
+        ended, cure = "failed", "run it again, or name another run"
+        if newer.status != "FAILED":
+            ended, cure = "was killed", f"resume it (evaltrack resume {newer.run_id}), {cure}"
+        raise InconclusiveError(f"the newest run {newer.run_id} ({shown_text(newer.run_name)}) {ended}; {cure}")
+
+
+def _was_killed(store: Store, run_id: str) -> bool:
+    """Return True if this machine has the journal of a run that is RUNNING, and no process has it open."""
+    try:
+        return is_resumable(run_id, store)
+    except JournalBusyError:
+        return False
 
 
 def _check_one_set(store: Store, experiment_id: str) -> None:

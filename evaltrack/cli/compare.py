@@ -161,29 +161,23 @@ def _warn(text: str) -> None:
 
 @baseline.command()
 @click.argument("golden", default="")
-@click.option("--history", is_flag=True, help="Also show the earlier baselines of GOLDEN, the newest first.")
 @EXPERIMENT
 @output_option()
-def show(golden: str, history: bool, experiment: str, output: str) -> None:
+def show(golden: str, experiment: str, output: str) -> None:
     """Show the baseline of the golden set GOLDEN (its name, as travel), or those of all golden sets.
 
     Exits 3 if the run of GOLDEN's baseline is gone.
     """
-    from evaltrack.api.baselines import check_rows, place_of, read_baseline
-    from evaltrack.golden.reader import golden_name
-    from evaltrack.tracking.baselines import baseline_history, baseline_run, list_baselines
+    from evaltrack.api.baselines import place_of, read_baseline
+    from evaltrack.tracking.baselines import baseline_run, list_baselines
 
     store, experiment_id = place_of(experiment)
     if not golden:
-        if history:
-            raise click.UsageError("--history needs a golden set; name one")
         _print(list_baselines(store, experiment_id), output)
-    elif history:
-        _print(baseline_history(store, experiment_id, golden_name(golden)), output)
-    else:
-        baseline = read_baseline(store, experiment_id, golden)
-        _print([baseline], output)  # print it even if its run is gone
-        check_rows(store, baseline_run(store, baseline))
+        return
+    baseline = read_baseline(store, experiment_id, golden)
+    _print([baseline], output)  # print it even if its run is gone
+    baseline_run(store, baseline)
 
 
 @baseline.command()

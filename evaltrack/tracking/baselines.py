@@ -1,7 +1,6 @@
-"""Stores the baseline of a golden set as one experiment tag, and reads, lists and clears baselines and their history.
+"""Stores the baseline of a golden set as one experiment tag, and reads, lists and clears baselines.
 
-The tag `evaltrack.baseline.<golden set>` is authoritative: it has the run, and who promoted it, when and why. The run
-itself gets the tag `evaltrack.promoted` with its last promotion, as history and as a hint for the UI.
+The tag `evaltrack.baseline.<golden set>` has the run, and who promoted it, when and why.
 """
 
 from __future__ import annotations
@@ -13,13 +12,11 @@ from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.records.base import Record, count, cut
 from evaltrack.records.run import Run
 from evaltrack.system.files import user_name
-from evaltrack.tracking.find_runs import find_evaluation, of_golden_set
-from evaltrack.tracking.store import LAST_FIRST, Store, is_missing, tracking_errors
+from evaltrack.tracking.find_runs import find_evaluation
+from evaltrack.tracking.store import Store, is_missing, tracking_errors
 from evaltrack.tracking.tags import read_tag, tag_part
 
 PREFIX = "evaltrack.baseline."
-PROMOTED = "evaltrack.promoted"
-HISTORY = 100
 FORCE = " (`force=True` insists)"
 LONGEST_REASON = 700
 """Characters of a reason that are stored. In JSON one may take six, and not every store accepts tags above 5,000."""
@@ -40,10 +37,8 @@ def tag_of(golden: str) -> str:
     return PREFIX + tag_part(golden)
 
 
-def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = False, by: str | None = None) -> Baseline:
-    """Make a run the baseline of its golden set in its experiment. `by` defaults to this process's user.
-
-    A long reason is cut.
+def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = False) -> Baseline:
+    """Make a run the baseline of its golden set in its experiment. A long reason is cut.
 
     Raises:
         UsageError: the run is not FINISHED or not fully measured, and `force` is not given.
@@ -57,14 +52,12 @@ def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = Fals
     baseline = Baseline(
         golden=run.signature.golden,
         run_id=run.run_id,
-        by=user_name() if by is None else by,
+        by=user_name(),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         reason=cut(reason, LONGEST_REASON),
     )
-    text = baseline.model_dump_json()
     with tracking_errors("setting the baseline"):
-        store.client.set_experiment_tag(run.experiment_id, tag_of(baseline.golden), text)
-        store.client.set_tag(run.run_id, PROMOTED, text)
+        store.client.set_experiment_tag(run.experiment_id, tag_of(baseline.golden), baseline.model_dump_json())
     return baseline
 
 
@@ -94,11 +87,8 @@ def baseline_run(store: Store, baseline: Baseline) -> Run:
     except TrackingError as error:
         if not is_missing(error):
             raise
-        whose, cure = f"baseline of golden set `{baseline.golden}`", "or set another: evaltrack baseline set RUN"
-        if error.__cause__ is None:  # it exists but is deleted: the message says how to restore it
-            raise TrackingError(f"{whose}: {error.message}; {cure}") from None
-        problem = f"run {baseline.run_id} is not in {store.shown}; was it deleted for good, or made in another store?"
-        raise TrackingError(f"{whose}: {problem} Set another: evaltrack baseline set RUN") from None
+        cure = "or set another: evaltrack baseline set RUN"
+        raise TrackingError(f"baseline of golden set `{baseline.golden}`: {error.message}; {cure}") from None
 
 
 def list_baselines(store: Store, experiment_id: str) -> list[Baseline]:
@@ -129,23 +119,3 @@ def clear_baseline(store: Store, experiment_id: str, golden: str) -> None:
         raise no_baseline(golden)
     with tracking_errors("clearing the baseline"):
         store.client.delete_experiment_tag(experiment_id, tag_of(golden))
-
-
-def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Baseline]:
-    """Return the last promotion of each run that was a baseline, the newest first.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    from mlflow.entities import ViewType
-
-    with tracking_errors("reading the history of baselines"):
-        runs = store.client.search_runs(
-            [experiment_id],
-            f"{of_golden_set(golden)} AND tags.`{PROMOTED}` LIKE '%'",
-            run_view_type=ViewType.ALL,  # a deleted run was a baseline too
-            max_results=HISTORY,
-            order_by=[LAST_FIRST],
-        )
-    baselines = [read_tag(Baseline, run.data.tags[PROMOTED]) for run in runs]
-    return sorted((each for each in baselines if each is not None), key=lambda each: each.at, reverse=True)

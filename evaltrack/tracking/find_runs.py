@@ -35,7 +35,7 @@ from evaltrack.tracking.tags import (
 )
 
 if TYPE_CHECKING:
-    from mlflow.entities import Experiment
+    from mlflow.entities import Experiment, RunInfo
     from mlflow.entities import Run as MlflowRun
 
 
@@ -132,16 +132,14 @@ def check_ended(run: Run) -> None:
         raise InconclusiveError(f"run {run.run_id} is still {run.status}; {cure}")
 
 
-def newest_evaluation(
-    store: Store, experiment_id: str, golden: str | None, *, but: str = "", status: str = "FINISHED"
-) -> Run | None:
-    """Return the last started evaluation with a status, of one golden set or of any. `but` excludes one run.
+def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, but: str = "") -> Run | None:
+    """Return the last started evaluation that finished, of one golden set or of any. `but` excludes one run.
 
     Raises:
         UsageError: it is one of several golden sets that were evaluated together, and none of them is named.
         TrackingError: the store does not answer.
     """
-    runs = [run for run in ended_runs(store, experiment_id, golden, 2, status=status) if run.info.run_id != but]
+    runs = [run for run in finished_runs(store, experiment_id, golden, 2) if run.info.run_id != but]
     if not runs:
         return None
     parent = "" if golden else runs[0].data.tags.get(PARENT_TAG, "")
@@ -160,7 +158,7 @@ def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
         TrackingError: the store does not answer.
     """
     newest: dict[str, str] = {}
-    for run in ended_runs(store, experiment_id, None, RECENT):
+    for run in finished_runs(store, experiment_id, None, RECENT):
         newest.setdefault(run.data.tags[GOLDEN_TAG], run.info.run_id)
     return newest
 
@@ -173,7 +171,7 @@ def earlier_evaluations(store: Store, run: Run, most: int) -> list[Run]:
     Raises:
         TrackingError: the store does not answer.
     """
-    runs = ended_runs(store, run.experiment_id, run.signature.golden, 10 * most, until=run.ended_at)
+    runs = finished_runs(store, run.experiment_id, run.signature.golden, 10 * most, until=run.ended_at)
     same = {"golden_digest": run.signature.golden_digest, "selection": run.signature.selection}
     earlier = []
     for each in runs:
@@ -184,10 +182,10 @@ def earlier_evaluations(store: Store, run: Run, most: int) -> list[Run]:
     return earlier[:most]
 
 
-def ended_runs(
-    store: Store, experiment_id: str, golden: str | None, most: int, until: int | None = None, status: str = "FINISHED"
+def finished_runs(
+    store: Store, experiment_id: str, golden: str | None, most: int, until: int | None = None
 ) -> list[MlflowRun]:
-    """Return the evaluations that ended with a status, of one golden set or of any, until a moment or now.
+    """Return the evaluations that finished, of one golden set or of any, until a moment or now.
 
     Those that started last come first. Configurations of a sweep are excluded. A run that claims to have started or
     ended in the future is excluded too, as it would always be the newest.
@@ -196,12 +194,24 @@ def ended_runs(
         TrackingError: the store does not answer.
     """
     latest = int((time.time() + CLOCK_SKEW) * 1000) if until is None else until
-    wanted = f"{_with_status(golden, status)} AND attributes.end_time <= {latest} AND attributes.start_time <= {latest}"
-    return search_runs(store, f"looking for runs that are {status}", [experiment_id], wanted, most)
+    wanted = f"{_single_runs(golden)} AND attributes.status = 'FINISHED'"
+    past = f"attributes.end_time <= {latest} AND attributes.start_time <= {latest}"
+    return search_runs(store, "looking for finished runs", [experiment_id], f"{wanted} AND {past}", most)
 
 
-def _with_status(golden: str | None, status: str) -> str:
-    return f"{of_golden_set(golden)} AND attributes.status = '{status}' AND tags.`{CONFIGURATION_TAG}` IS NULL"
+def unfinished_runs(store: Store, experiment_id: str, golden: str | None, since: int) -> list[RunInfo]:
+    """Return the evaluations that started after `since` (in ms since 1970) and failed, were interrupted or still run.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    wanted = f"{_single_runs(golden)} AND attributes.status != 'FINISHED' AND attributes.start_time > {since}"
+    return [run.info for run in search_runs(store, "looking for newer runs", [experiment_id], wanted, RECENT)]
+
+
+def _single_runs(golden: str | None) -> str:
+    """Return the filter for evaluations that are no configuration of a sweep."""
+    return f"{of_golden_set(golden)} AND tags.`{CONFIGURATION_TAG}` IS NULL"
 
 
 def of_golden_set(golden: str | None) -> str:
@@ -239,17 +249,6 @@ def is_there(store: Store, run_id: str) -> bool:
             raise
         return False
     return True
-
-
-def running_evaluations(store: Store, experiment_id: str, golden: str | None, *, since: int) -> list[tuple[str, str]]:
-    """Return id and name of the newest evaluations that are RUNNING and started after `since` (in ms since 1970).
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    wanted = f"{_with_status(golden, 'RUNNING')} AND attributes.start_time > {since}"
-    runs = search_runs(store, "looking for runs that are RUNNING", [experiment_id], wanted, RECENT)
-    return [(run.info.run_id, run.info.run_name or "") for run in runs]
 
 
 def fetch_artifact(store: Store, run: Run, folder: Path, name: str = ROWS) -> Path:

@@ -17,7 +17,7 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
 from evaltrack.records.run import Run as EvaltrackRun
 from evaltrack.report.run_text import run_summary
-from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
+from evaltrack.tracking.baselines import Baseline, list_baselines
 from evaltrack.tracking.find_runs import find_evaluation, newest_evaluation
 from evaltrack.tracking.notes import Accepted, accepted_questions
 from evaltrack.tracking.store import Store
@@ -31,7 +31,7 @@ MOMENTS = (0, 1, -1, 1_700_000_000_000, 2**63 - 1, -(2**63), 253_402_300_800_000
 NUMBERS = (0.0, -1.0, 0.5, 3.0, 1e308, 2.0**63, float("nan"), float("inf"), float("-inf"))
 MEASURED = ("num_questions", "num_errors", "recall_at_k", "mrr", "pass_rate", "judge_score")
 TAGS = (
-    *("evaltrack.golden", "evaltrack.signature", "evaltrack.system", "evaltrack.promoted"),
+    *("evaltrack.golden", "evaltrack.signature", "evaltrack.system"),
     *("evaltrack.accepted.0", "evaltrack.accepted.1"),
     *("evaltrack.compare.verdict", "evaltrack.traces", "evaltrack.baseline.g", "evaltrack.golden_set.g", "mlflow.user"),
 )
@@ -83,7 +83,6 @@ def planted_run() -> EvaltrackRun:
 
 READ_TAGS: Sequence[Callable[[Store], object]] = (
     lambda store: list_baselines(store, "0"),
-    lambda store: baseline_history(store, "0", "g"),
     lambda store: accepted_questions(store, RUN_ID),
     lambda store: find_evaluation(store, RUN_ID),
     lambda store: newest_evaluation(store, "0", "g"),

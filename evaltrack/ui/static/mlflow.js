@@ -118,11 +118,10 @@ export function differences(run, before) {
   return names.map((name) => ({ name, was: was[name], now: now[name] }));
 }
 
-/* Sets the baseline as `evaltrack baseline set` does: one tag of the experiment is the truth, that of the run is its history. */
+/* Sets the baseline as `evaltrack baseline set` does: by one tag of the experiment. */
 export async function promote(run, reason) {
   const user = await ask(`${API}users/current`).then((got) => got.json()).catch(() => null);
   const by = user?.user?.username || "evaltrack ui", at = `${new Date().toISOString().slice(0, 19)}+00:00`;
   const value = JSON.stringify({ golden: run.golden, run_id: run.id, by, at, reason });
   await post("experiments/set-experiment-tag", { experiment_id: run.experiment, key: baselineTag(run.golden), value });
-  await post("runs/set-tag", { run_id: run.id, key: "evaltrack.promoted", value });
 }
