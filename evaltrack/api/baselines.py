@@ -15,14 +15,13 @@ from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
 from evaltrack.tracking.find_runs import (
     check_ended,
-    experiment_to_read,
     named_evaluation,
     names_experiment,
     newest_evaluation,
     newest_of_each,
     unfinished_runs,
 )
-from evaltrack.tracking.store import Store, connect_to_read
+from evaltrack.tracking.store import Store, choose_experiment, connect_to_read
 
 
 def set_baseline(
@@ -99,7 +98,7 @@ def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
 def place_of(experiment: str | None, tracking_uri: str | None = None) -> tuple[Store, str]:
     """Return the store and the id of the experiment."""
     store = connect_to_read(tracking_uri)
-    return store, experiment_to_read(store, experiment or None).experiment_id
+    return store, choose_experiment(store, experiment, may_create=False).experiment_id
 
 
 def choose_runs(
@@ -123,7 +122,7 @@ def choose_runs(
     """
     named = named_evaluation(store, baseline_run_id) if baseline_run_id else None
     if not (run_id or named or golden or saved):
-        _check_one_set(store, experiment_to_read(store, experiment).experiment_id)
+        _check_one_set(store, choose_experiment(store, experiment, may_create=False).experiment_id)
     candidate = choose_candidate(store, run_id, experiment, golden, named)
     baseline = named or saved or _tagged(store, candidate)
     check_ended(baseline)
@@ -151,7 +150,7 @@ def _newest_candidate(store: Store, experiment: str | None, golden: str | None, 
     if baseline is not None and not names_experiment(experiment):
         where, place = baseline.experiment_id, ""
     else:
-        chosen = experiment_to_read(store, experiment)
+        chosen = choose_experiment(store, experiment, may_create=False)
         where, place = chosen.experiment_id, f" in experiment `{shown_text(chosen.name)}`"
     golden, but = (baseline.signature.golden, baseline.run_id) if baseline else (golden, "")
     candidate = newest_evaluation(store, where, golden, but=but)

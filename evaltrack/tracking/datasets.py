@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 from evaltrack.errors import UsageError
+from evaltrack.records.config import did_you_mean
 from evaltrack.tracking.mlflow_private import dataset_records_reader
 from evaltrack.tracking.server_retries import persist
 from evaltrack.tracking.store import Store, pages, tracking_errors
@@ -41,7 +41,5 @@ def _not_one(name: str, found: list[Any], datasets: list[Any]) -> UsageError:
     if found:
         ids = ", ".join(each.dataset_id for each in found)
         return UsageError(f"{len(found)} datasets are called `{name}`: {ids}; name one by its id")
-    names = [each.name for each in datasets]
-    near = get_close_matches(name, names, 5) or names[:5]
-    cure = f"did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else "the store has none"
+    cure = did_you_mean(name, [each.name for each in datasets]) if datasets else "the store has none"
     return UsageError(f"there is no dataset `{name}`; {cure}")

@@ -20,14 +20,14 @@ from evaltrack.records.run import Run, System
 from evaltrack.tracking.parents import CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, Kind, runs_below
 from evaltrack.tracking.rows import check_rows, columns_of, rows_of_run, stored_rows
 from evaltrack.tracking.runs import JOURNAL_TAG
-from evaltrack.tracking.store import Store, choose_experiment, find_run, is_missing, search_runs, tracking_errors
+from evaltrack.tracking.store import Store, find_run, is_missing, search_runs, tracking_errors
 from evaltrack.tracking.tags import (
     GOLDEN_TAG,
+    MAIN,
     ROWS,
     SIGNATURE_TAG,
     SYSTEM_TAG,
     logged_settings_of,
-    means_of,
     read_tag,
     read_traced,
     sound_count,
@@ -35,8 +35,8 @@ from evaltrack.tracking.tags import (
 )
 
 if TYPE_CHECKING:
-    from mlflow.entities import Experiment, RunInfo
     from mlflow.entities import Run as MlflowRun
+    from mlflow.entities import RunInfo
 
 
 CLOCK_SKEW = 300
@@ -117,7 +117,7 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
         started_at=sound_moment(info.start_time),
         ended_at=sound_moment(info.end_time),
         traces=read_traced(run.data.tags),
-        means=means_of(run.data.metrics),
+        means={name: value for name, value in run.data.metrics.items() if name in MAIN},
         settings=logged_settings_of(run.data.params, run.data.tags),
         link=store.run_link(info.experiment_id, run_id),
         trace_link=store.trace_link(info.experiment_id, run_id),
@@ -300,23 +300,6 @@ LISTED = 10
 def names_experiment(name: str | None) -> bool:
     """Return True if an experiment is chosen, by `name` or by MLflow's variables. Else MLflow's default one is used."""
     return bool(name) or any(os.environ.get(f"MLFLOW_EXPERIMENT_{part}") for part in ("NAME", "ID"))
-
-
-def experiment_to_read(store: Store, name: str | None) -> Experiment:
-    """Return the experiment called `name`, or the one that MLflow's settings choose. None is created.
-
-    Raises:
-        UsageError: there is none of that name.
-        TrackingError: it is deleted, or the store does not answer.
-    """
-    name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
-    if name is not None:
-        with tracking_errors(f"looking for experiment {name}"):
-            experiment = store.client.get_experiment_by_name(name)
-        if experiment is None:
-            cure = "choose another with `experiment=`, or another store with MLFLOW_TRACKING_URI"
-            raise UsageError(f"there is no MLflow experiment `{shown_text(name)}` in {store.shown}; {cure}")
-    return choose_experiment(store, name)
 
 
 def named_run(store: Store, name_or_id: str) -> MlflowRun:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.tracking.find_runs import experiment_to_read
-from evaltrack.tracking.store import Store, pages, tracking_errors
+from evaltrack.tracking.store import Store, choose_experiment, pages, tracking_errors
 from evaltrack.tracking.traces import OWN_TAG, batched
 
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 PAGE = 100
 """The number of traces that are read at once. No more are in memory."""
 
-USAGE, MODEL = "mlflow.trace.tokenUsage", "mlflow.llm.model"
+MODEL = "mlflow.llm.model"
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def past_traces(store: Store, experiment: str, filter_string: str = "") -> Itera
         UsageError: there is no such experiment, or the filter is not valid.
         TrackingError: the store does not answer.
     """
-    experiment_id = experiment_to_read(store, experiment).experiment_id
+    experiment_id = choose_experiment(store, experiment, may_create=False).experiment_id
     for page in pages(lambda token: _page(store, experiment_id, filter_string, token)):
         yield from (past_trace(trace) for trace in page if OWN_TAG not in trace.info.tags)
 
@@ -106,7 +104,7 @@ def past_trace(trace: Trace) -> PastTrace:
         outputs=root.outputs if root else None,
         failure=(words.strip() or "an error") if state == "ERROR" else "" if root else "its spans are gone",
         seconds=info.execution_duration / 1000 if info.execution_duration is not None else None,
-        usage=_object(info.trace_metadata.get(USAGE)),
+        usage=info.token_usage,
         model=next((str(name) for span in reversed(spans) if (name := span.get_attribute(MODEL))), None),
         documents=_documents(spans),
         tool_calls=[
@@ -116,14 +114,6 @@ def past_trace(trace: Trace) -> PastTrace:
         ],
         ended=state != "IN_PROGRESS",
     )
-
-
-def _object(text: str | None) -> Mapping[str, Any] | None:
-    try:
-        value = json.loads(text or "null")
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _documents(spans: Sequence[Span]) -> list[Any] | None:

@@ -39,7 +39,7 @@ JOURNAL_TAG = "evaltrack.journal"
 GOLDEN_SET = "evaltrack.golden_set."
 """The start of an experiment's tags that name the golden sets evaluated in it."""
 
-KEY_LIMIT, PARAM_LIMIT, TAG_LIMIT = 250, 6000, 8000
+PARAM_LIMIT, TAG_LIMIT = 6000, 8000
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 
@@ -258,10 +258,8 @@ def _describe(store: Store, run: Run, description: Description) -> None:
 
 def _name_golden_set(store: Store, experiment_id: str, golden: str) -> None:
     """Name the golden set in the experiment, so that it is found without reading runs. A failure is ignored."""
-    name = GOLDEN_SET + tag_part(golden)
-    if len(name) <= KEY_LIMIT:
-        with suppress(TrackingError), tracking_errors("naming the golden set"):
-            store.client.set_experiment_tag(experiment_id, name, golden)
+    with suppress(TrackingError), tracking_errors("naming the golden set"):
+        store.client.set_experiment_tag(experiment_id, GOLDEN_SET + tag_part(golden), golden)
 
 
 def log_dataset(store: Store, run_id: str, data: Dataset) -> None:

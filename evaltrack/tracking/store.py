@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from evaltrack.errors import EvaltrackError, Guide, TrackingError, UsageError
-from evaltrack.privacy.addresses import shown_url
+from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.system import retries
 from evaltrack.system.files import locked_folder
 from evaltrack.tracking.server_retries import client_of, few_retries, is_http, reason
@@ -175,12 +175,13 @@ def tracking_errors(doing: str) -> Iterator[None]:
         raise TrackingError(f"MLflow: {doing} failed: {reason(error)}") from error
 
 
-def choose_experiment(store: Store, name: str | None) -> Experiment:
+def choose_experiment(store: Store, name: str | None, *, may_create: bool = True) -> Experiment:
     """Return the experiment called `name` (created if missing), or the one that MLflow's own settings choose.
 
     Those are MLFLOW_EXPERIMENT_NAME, else MLFLOW_EXPERIMENT_ID (which `mlflow.set_experiment` sets), else the default.
 
     Raises:
+        UsageError: there is none of that name, and `may_create` is False.
         TrackingError: it is deleted, or cannot be created.
     """
     name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
@@ -188,7 +189,11 @@ def choose_experiment(store: Store, name: str | None) -> Experiment:
         if name is None:
             experiment = store.client.get_experiment(os.environ.get("MLFLOW_EXPERIMENT_ID") or "0")
         else:
-            experiment = store.client.get_experiment_by_name(name) or _new_experiment(store, name)
+            found = store.client.get_experiment_by_name(name)
+            if found is None and not may_create:
+                cure = "choose another with `experiment=`, or another store with MLFLOW_TRACKING_URI"
+                raise UsageError(f"there is no MLflow experiment `{shown_text(name)}` in {store.shown}; {cure}")
+            experiment = found or _new_experiment(store, name)
     _check_active(experiment, ", or choose another with `experiment=`")
     return experiment
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import subprocess
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -101,35 +99,21 @@ def metric_name(name: str) -> str:
 
 
 def names_within(names: Iterable[str]) -> dict[str, str]:
-    """Return each domain or judge as a part of a metric's name. All parts differ, even if case is ignored.
+    """Return each domain or judge as a part of a metric's name.
 
-    If MLflow or a database would confuse some, all of them end in a digest, except one that can be used unchanged.
+    Parts that differ in nothing or in case only, which some databases ignore, end in a digest.
     """
     parts = {name: _safe(name, "_-. ").strip(" .")[:LONGEST_PART] for name in names}
-    alike = Counter(_folded(part) for part in parts.values())
-    as_they_are = Counter(_folded(part) for name, part in parts.items() if part == name)
+    alike = Counter(part.casefold() for part in parts.values())
     return {
-        name: part
-        if part and (alike[_folded(part)] == 1 or (part == name and as_they_are[_folded(part)] == 1))
-        else f"{part}-{_digest(name)}".removeprefix("-")
+        name: part if part and alike[part.casefold()] == 1 else f"{part}-{_digest(name)}".removeprefix("-")
         for name, part in parts.items()
     }
-
-
-def means_of(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return the means of a run that MLflow's metrics hold."""
-    return {name: metrics[name] for name in MAIN if name in metrics}
 
 
 def _safe(text: str, others: str) -> str:
     """Return the text with `_` for characters that MLflow refuses. Letters of every script are allowed."""
     return "".join(c if c.isalnum() or c in others else "_" for c in text)
-
-
-def _folded(part: str) -> str:
-    """Return the form in which databases that ignore case and accents compare a name."""
-    plain = unicodedata.normalize("NFKD", part)
-    return "".join(c for c in plain if not unicodedata.combining(c)).casefold()
 
 
 def _digest(name: str) -> str:
@@ -166,18 +150,10 @@ def work_tree(folder: Path) -> tuple[str, str]:
 
 def _git(folder: Path, *command: str) -> bytes:
     """Return the output of a git command in a folder; empty if there is no git, or it fails."""
-    git = shutil.which("git")
-    if git is None:
-        return b""
-    own = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}  # read only
+    program = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
     try:
         answer = subprocess.run(  # noqa: S603 - git alone, with fixed arguments
-            [git, "-c", "core.fsmonitor=false", *command],
-            cwd=folder,
-            env=os.environ | own,
-            capture_output=True,
-            check=False,
-            timeout=SECONDS,
+            [*program, *command], cwd=folder, capture_output=True, check=False, timeout=SECONDS
         )
     except (OSError, subprocess.SubprocessError):
         return b""

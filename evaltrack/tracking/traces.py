@@ -8,7 +8,6 @@ synchronous, because MLflow's asynchronous exporter drops traces silently once a
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import sha256
 from itertools import islice
@@ -176,14 +175,8 @@ def _trace_info(row: Row, trace_id: str, experiment_id: str, run_id: str, inputs
 
 
 def joined_root(row: Row) -> str | None:
-    """Return the root span of the trace that the target itself made; None if it made none.
-
-    The ids are validated, as a row may come from a store that others write to.
-    """
-    if not row.trace_id:
-        return None
-    whole = re.match(TRACE_ID, row.trace_id) and re.match(SPAN_ID, row.root_span_id or "")
-    return row.root_span_id if whole else None
+    """Return the root span of the trace that the target itself made; None if it made none."""
+    return row.root_span_id if row.trace_id else None
 
 
 def assessments_of(row: Row, trace_id: str) -> list[Assessment]:

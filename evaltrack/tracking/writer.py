@@ -1,14 +1,13 @@
 """Logs the rows, table, summary, traces and metrics of an evaluation to its MLflow run, and checks that they arrived.
 
-Rows stream to a local Parquet file. At the end, file, table, metrics, traces and description are logged. Then the
-store's contents are read back and must equal what was written.
+Rows stream to a local Parquet file. At the end, file, table, metrics, traces and description are logged. The traces
+are read back.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,13 +17,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.records import Row
 from evaltrack.records.base import count
 from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Row, Traced
 from evaltrack.records.run import Logged
 from evaltrack.system.files import content_digest
 from evaltrack.tracking.artifacts import Artifacts
-from evaltrack.tracking.rows import TableWriter, columns_of, count_rows, read_table, stored_rows
+from evaltrack.tracking.rows import TableWriter, columns_of, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import ROWS, TRACES_TAG, TRIALS, metric_name
@@ -81,9 +81,8 @@ class RunWriter:
         try:
             yield
         except OSError as error:
-            problem = os.strerror(error.errno) if error.errno else str(error)
             cure = "make room, or set TMPDIR to another folder"
-            raise TrackingError(f"temporary folder {self._made.name}: {problem}; {cure}") from error
+            raise TrackingError(f"temporary folder {self._made.name}: {error.strerror or error}; {cure}") from error
 
     def add(self, row: Row) -> None:
         """Add one finished question.
@@ -109,10 +108,10 @@ class RunWriter:
         return read_table(self._file, columns)
 
     def log_rows(self, on_progress: OnProgress) -> None:
-        """Log rows and table, read the rows back and compare their count.
+        """Log rows and table.
 
         Raises:
-            TrackingError: the store refused, or does not hold what was written.
+            TrackingError: the store refused.
         """
         with self._disk_errors():
             self._table.close()
@@ -126,7 +125,6 @@ class RunWriter:
             local = self._file.with_name(TABLE)
             local.write_text(table_json(table_of(list(self.rows()), self._own)), encoding="utf-8")
             self.artifacts.log_table(local)
-        self._check_rows()
 
     def log_summary(
         self,
@@ -164,14 +162,6 @@ class RunWriter:
             with local.open("w", encoding="utf-8") as file:
                 file.writelines(pieces)
         self.artifacts.log(local, path.rpartition("/")[0])
-
-    def _check_rows(self) -> None:
-        with tracking_errors("reading the rows back"), tempfile.TemporaryDirectory() as folder:
-            stored = count_rows(self._store.download(self._run_id, ROWS, folder))
-        if stored != self._table.rows:
-            raise TrackingError(
-                f"MLflow holds {count(stored, 'row')} of run {self._run_id}, but {self._table.rows:,} were evaluated"
-            )
 
     @property
     def traced(self) -> Traced:

@@ -94,7 +94,6 @@ def test_what_was_not_done_is_not_called_finished(served: Served, pattern: str, 
     [
         ([("", "login", 1000)], "does not answer: .*not in a valid JSON format"),
         *(([(pattern, "login", 1000)], "valid JSON|holds") for pattern in (BATCH, START, SPANS)),
-        ([("GET .*parquet", "empty", 1000)], r"is damaged, .*; no finished row is lost; to resume"),
     ],
 )
 def test_a_fault_that_stays_leaves_no_run_finished(served: Served, rules: list[Any], said: str) -> None:

@@ -23,7 +23,6 @@ from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.server_retries import reason
 from evaltrack.tracking.store import Store, connect
-from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
 from tests.files import data
 from tests.judging import cli
@@ -89,22 +88,6 @@ def test_a_run_that_is_over_is_not_filled_again(store_uri: str, monkeypatch: pyt
 
     with pytest.raises(TrackingError, match=r"is FINISHED; unset the variable"):
         opened(store)
-
-
-def test_rows_missing_from_the_store_are_noticed(store_uri: str) -> None:
-    store = connect(store_uri)
-    run = opened(store)
-
-    class Forgetful(RunWriter):
-        def _check_rows(self) -> None:
-            with RunWriter(store, run, 5) as other:
-                other.log_rows(lambda *_: None)
-            super()._check_rows()
-
-    with Forgetful(store, run, 5) as writer:
-        writer.add(row(0))
-        with pytest.raises(TrackingError, match=f"MLflow holds 0 rows of run {run.run_id}, but 1 were evaluated"):
-            writer.log_rows(lambda *_: None)
 
 
 def test_a_store_that_refuses_a_param_leaves_no_running_run(store_uri: str) -> None:
