@@ -79,16 +79,7 @@ def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: st
         UsageError: the set has no baseline.
         TrackingError: the store does not answer.
     """
-    return read_baseline(*place_of(experiment, tracking_uri), golden)
-
-
-def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
-    """Return the baseline of a golden set, even if its run is gone.
-
-    Raises:
-        UsageError: the set has no baseline.
-        TrackingError: the store does not answer.
-    """
+    store, experiment_id = place_of(experiment, tracking_uri)
     name = golden_name(golden)
     if baseline := baselines.get_baseline(store, experiment_id, name):
         return baseline

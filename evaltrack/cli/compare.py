@@ -164,20 +164,14 @@ def _warn(text: str) -> None:
 @EXPERIMENT
 @output_option()
 def show(golden: str, experiment: str, output: str) -> None:
-    """Show the baseline of the golden set GOLDEN (its name, as travel), or those of all golden sets.
+    """Show the baseline of the golden set GOLDEN (its name, as travel), or those of all golden sets."""
+    from evaltrack.api.baselines import get_baseline, place_of
+    from evaltrack.tracking.baselines import list_baselines
 
-    Exits 3 if the run of GOLDEN's baseline is gone.
-    """
-    from evaltrack.api.baselines import place_of, read_baseline
-    from evaltrack.tracking.baselines import baseline_run, list_baselines
-
-    store, experiment_id = place_of(experiment)
-    if not golden:
-        _print(list_baselines(store, experiment_id), output)
-        return
-    baseline = read_baseline(store, experiment_id, golden)
-    _print([baseline], output)  # print it even if its run is gone
-    baseline_run(store, baseline)
+    if golden:
+        _print([get_baseline(golden, experiment=experiment)], output)
+    else:
+        _print(list_baselines(*place_of(experiment)), output)
 
 
 @baseline.command()

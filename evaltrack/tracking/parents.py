@@ -31,8 +31,7 @@ PARENT_TAG = "mlflow.parentRunId"
 CONFIGURATION_TAG = "evaltrack.sweep.configuration"
 """A tag of a child: the digest of its configuration."""
 
-MOST_BELOW = 1000
-"""The most child runs that are searched for."""
+MOST_CHILDREN = 1000
 
 
 def open_parent(store: Store, experiment: str, name: str, kind: Kind, tags: Mapping[str, str] | None = None) -> OpenRun:
@@ -54,13 +53,13 @@ def open_parent(store: Store, experiment: str, name: str, kind: Kind, tags: Mapp
 
 
 def runs_below(store: Store, experiment_id: str, parent_id: str) -> list[Run]:
-    """Return the first `MOST_BELOW` child runs in the order of their start.
+    """Return the first `MOST_CHILDREN` child runs in the order of their start.
 
     Raises:
         TrackingError: the store does not answer.
     """
     doing, wanted = "looking for the runs below another", f"tags.`{PARENT_TAG}` = '{parent_id}'"
-    return search_runs(store, doing, [experiment_id], wanted, MOST_BELOW, "attributes.start_time ASC")
+    return search_runs(store, doing, [experiment_id], wanted, MOST_CHILDREN, "attributes.start_time ASC")
 
 
 def tag_parent(store: Store, parent: OpenRun, tags: Mapping[str, str]) -> None:

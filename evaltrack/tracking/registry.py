@@ -46,7 +46,7 @@ def model_form(store: Store, uri: str, column: str = "") -> ModelForm:
     """Return a model's interface from its signature. `column` names the question's column if it is not obvious.
 
     Raises:
-        UsageError: there is no such model, it is no pyfunc, or its input is not a question.
+        UsageError: there is no such model, or its input is not a question.
         TrackingError: the store does not answer.
     """
     import mlflow
@@ -58,12 +58,10 @@ def model_form(store: Store, uri: str, column: str = "") -> ModelForm:
             pinned, version = _pinned(store, uri)
             info = mlflow.models.get_model_info(pinned)
     except TrackingError as error:
-        if getattr(error.__cause__, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+        if is_missing(error):
             cure = "name models:/NAME@ALIAS, models:/NAME/VERSION or runs:/RUN/NAME"
             raise UsageError(f"{what}: {error}; {cure}") from None
         raise
-    if "python_function" not in info.flavors:
-        raise UsageError(f"{what}: has no pyfunc flavor but {', '.join(info.flavors)}; log it as a pyfunc model")
     form, question, number = signature_form(info.signature, column, what)
     model_id = str(info.model_id or "")
     return ModelForm(pinned, form, question, number, model_id, f"{version}" or model_id or uri)
@@ -100,8 +98,6 @@ def signature_form(signature: ModelSignature | None, column: str, what: str) -> 
     specs = list(signature.inputs.inputs) if signature is not None and signature.inputs is not None else []
     names = [str(spec.name) for spec in specs if getattr(spec, "name", None)]
     if not names and len(specs) == 1:
-        if (kind := _kind(specs[0])) != "string":
-            raise UsageError(f"{what}: takes {kind}, and a question is a text; log it with another signature")
         return "text", "", ""
     if not names:
         if column:
@@ -140,10 +136,8 @@ def loaded_model(store_uri: str, form: ModelForm) -> Callable[[str, int, Sequenc
     try:
         model = mlflow.pyfunc.load_model(form.uri)
     except Exception as error:
-        missing = isinstance(error, ImportError)
-        cure = "install what it needs into the environment of evaltrack" if missing else "correct it, and log it again"
         what = f"model `{shown_text(form.uri)}` cannot be loaded"
-        raise UsageError(f"{what}: {type(error).__name__}: {error}; {cure}") from error
+        raise UsageError(f"{what}: {type(error).__name__}: {error}") from error
 
     def call(question: str, k: int, messages: Sequence[Mapping[str, str]]) -> Any:
         return plain_output(model.predict(_model_input(form, question, k, messages)))
@@ -178,7 +172,6 @@ def plain_output(value: Any) -> Any:
 
 PREFIX = "prompts:/"
 MAX_PROMPT = 100_000
-"""The most characters of a prompt."""
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,6 @@ def few_retries(timeout: int = 10) -> Iterator[None]:
 
 
 LONGEST_REASON = 400
-"""Characters of an error's text that are shown."""
 
 
 def has_no_reply(error: BaseException) -> bool:

@@ -29,9 +29,6 @@ TRACES_TAG = "evaltrack.traces"
 PACKAGES_TAG = "evaltrack.packages"
 """The tag with the packages of the target's environment, which may fill a tag alone."""
 
-MAX_TAG = 8000
-"""The most characters of a tag in MLflow. A longer tag is not ours."""
-
 LAST_MOMENT = 253_402_214_400_000
 """The last day of the year 9999, in milliseconds since 1970. No later moment has a date."""
 
@@ -51,10 +48,8 @@ def read_tag(kind: type[T], text: str | None) -> T | None:
 
     None if the tag is missing, or was not written by evaltrack.
     """
-    if not text or len(text) > MAX_TAG:
-        return None
     try:
-        return kind.model_validate_json(text, strict=True)
+        return kind.model_validate_json(text or "", strict=True)
     except ValueError:
         return None
 
@@ -122,8 +117,7 @@ def _digest(name: str) -> str:
 
 GIT = "mlflow.source.git."
 GIT_COMMIT, GIT_BRANCH, GIT_DIRTY = f"{GIT}commit", f"{GIT}branch", f"{GIT}dirty"
-SECONDS = 10
-"""Seconds after which a git command is stopped."""
+GIT_SECONDS = 10
 
 
 def caller_folder() -> Path:
@@ -153,7 +147,7 @@ def _git(folder: Path, *command: str) -> bytes:
     program = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
     try:
         answer = subprocess.run(  # noqa: S603 - git alone, with fixed arguments
-            [*program, *command], cwd=folder, capture_output=True, check=False, timeout=SECONDS
+            [*program, *command], cwd=folder, capture_output=True, check=False, timeout=GIT_SECONDS
         )
     except (OSError, subprocess.SubprocessError):
         return b""

@@ -34,11 +34,8 @@ T = TypeVar("T")
 OWN_TAG = "evaltrack.id"
 """The tag of traces that evaltrack wrote, as opposed to an application's."""
 
-SPAN_BATCH = 100
-"""The number of questions whose spans are sent in one call."""
-
-PREVIEW = 1000
-"""Characters that MLflow stores of a trace's preview."""
+QUESTIONS_IN_BATCH = 100
+LONGEST_PREVIEW = 1000
 
 
 def write_traces(
@@ -60,7 +57,7 @@ def write_traces(
     client: Any = tracing_client(store.client)
     client = Persistent(client) if has_wire(store.uri) else client
     with tracking_errors("writing traces"):
-        for batch in batched(rows, SPAN_BATCH):
+        for batch in batched(rows, QUESTIONS_IN_BATCH):
             traces = [_new_trace(row, experiment_id, run_id, is_repeated=row.question in repeated) for row in batch]
             for info, _ in traces:
                 client.start_trace(info)
@@ -161,15 +158,15 @@ def _trace_info(row: Row, trace_id: str, experiment_id: str, run_id: str, inputs
         execution_duration=int(row.seconds * 1000),
         state=TraceState.ERROR if row.error else TraceState.OK,
         client_request_id=row.id,
-        request_preview=cut(row.question, PREVIEW),
-        response_preview=cut(answer, PREVIEW),
+        request_preview=cut(row.question, LONGEST_PREVIEW),
+        response_preview=cut(answer, LONGEST_PREVIEW),
         trace_metadata={
             "mlflow.sourceRun": run_id,
-            "mlflow.traceInputs": cut(json.dumps(inputs, ensure_ascii=False), PREVIEW),
-            "mlflow.traceOutputs": cut(json.dumps(answer, ensure_ascii=False), PREVIEW),
+            "mlflow.traceInputs": cut(json.dumps(inputs, ensure_ascii=False), LONGEST_PREVIEW),
+            "mlflow.traceOutputs": cut(json.dumps(answer, ensure_ascii=False), LONGEST_PREVIEW),
         },
         tags={"mlflow.traceName": "question"}
-        | {f"evaltrack.{name}": cut(value, PREVIEW) for name, value in labels.items() if value},
+        | {f"evaltrack.{name}": cut(value, LONGEST_PREVIEW) for name, value in labels.items() if value},
         assessments=assessments_of(row, trace_id),
     )
 

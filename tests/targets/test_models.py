@@ -81,7 +81,6 @@ TWO = ModelSignature(Schema([ColSpec("string", "a"), ColSpec("string", "b")]))
     ("signature", "column", "message"),
     [
         (None, "", "has no signature; log it with one, or name its column of the question: `input=`"),
-        (ModelSignature(Schema([ColSpec("double")])), "", "takes double, and a question is a text"),
         (TWO, "", "takes a, b, and only a question and k are passed; name that of the question with `input=`"),
         (TWO, "a", "takes a, b, and only a question and k are passed; log the others as optional (required=False)"),
         (COLUMNS, "x", "`input=` is x; its columns are question, k"),
