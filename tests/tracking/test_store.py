@@ -36,11 +36,6 @@ def opened(store: Store, **params: str) -> OpenRun:
     return open_run(store, None, Description("n", params, {JOURNAL_TAG: "j"}, DATA))
 
 
-def row(position: int) -> Row:
-    question = Question(id=str(position), question=f"q {position}", domain="d")
-    return row_of(question, Response(), 5, position=position)
-
-
 def test_a_real_server_takes_and_returns_everything(server: str, tmp_path: Path) -> None:
     result = run_eval(golden(tmp_path), target=answers, tracking_uri=server, experiment="over http")
 
