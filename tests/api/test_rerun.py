@@ -200,9 +200,6 @@ def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Pa
     with pytest.raises(InconclusiveError, match=f"the baseline, run {broken.run_id} .*, failed; name another"):
         compare_runs(older.run_id, broken.run_id, tracking_uri=store_uri, log=False)
     assert compare_runs(older.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
-    mlflow.MlflowClient(store_uri).set_terminated(broken.run_id, "FAILED", end_time=4_000_000_000_000)
-    found = compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False)
-    assert (found.verdict, found.candidate.run_id) == ("ok", older.run_id)
 
 
 @pytest.fixture
