@@ -9,8 +9,9 @@ from evaltrack.evaluation.journal import JournalBusyError
 from evaltrack.evaluation.resume import is_resumable
 from evaltrack.golden.reader import golden_name
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.records import Signature
 from evaltrack.records.base import first_of
-from evaltrack.records.run import Run
+from evaltrack.records.run import NOT_STATED, RECORDED_MODEL, Run
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
 from evaltrack.tracking.find_runs import (
@@ -42,7 +43,8 @@ def set_baseline(
         force: Accept a run that is not FINISHED or not fully measured.
         experiment: MLflow experiment by name; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        say: Receives a warning if the run covers only a part of its golden set.
+        say: Receives a warning if the run covers only a part of its golden set, or has one trial of a target that may
+            vary.
 
     Raises:
         UsageError: there is no such run, or it is not FINISHED or not fully measured.
@@ -51,6 +53,9 @@ def set_baseline(
     store, experiment_id = place_of(experiment, tracking_uri)
     run_to_set = _find_run(store, experiment_id, run)
     baseline = baselines.set_baseline(store, run_to_set, reason, force=force)
+    if run_to_set.settings.get("trials") == "1" and _may_vary(run_to_set.signature):
+        why = "evaluate it with --trials 3, so that compare can tell flaky questions from broken ones"
+        say(f"run {baseline.run_id} asked each question once, but answers or verdicts can vary; {why}")
     if part := run_to_set.signature.selection:
         others = "runs are compared on these questions only; evaluate the whole set for a full baseline"
         say(f"run {baseline.run_id} evaluated {part.words}: {others}")
@@ -70,6 +75,13 @@ def _find_run(store: Store, experiment_id: str, name: str | None) -> Run:
     which = f" of golden set `{golden}`" if golden else ""
     missing = f"no finished run{which} to promote; evaluate first: evaltrack run GOLDEN"
     raise unknown or UsageError(missing, guide=Guide.BASELINE)
+
+
+def _may_vary(signature: Signature) -> bool:
+    """Return True if answers or verdicts can vary between calls."""
+    names_model = signature.model not in ("", "bm25", NOT_STATED, RECORDED_MODEL)
+    is_recorded = signature.target.startswith(("recorded:", "traces:"))
+    return (names_model and not is_recorded) or "openai:" in signature.judge
 
 
 def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> Baseline:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records import Source
 from evaltrack.records.base import cut
-from evaltrack.records.response import SPAN_ID, TRACE_ID
 from evaltrack.records.row import Row, RowSource, Traced
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.tracking.artifacts import incomplete

@@ -17,12 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.records import Row
-from evaltrack.records.base import count
 from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Row, Traced
-from evaltrack.records.run import Logged
-from evaltrack.system.files import content_digest
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.rows import TableWriter, columns_of, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_metrics, run_params, run_tags

@@ -13,7 +13,6 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.reruns import Rerun, Reruns
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records.row import Row
-from evaltrack.records.run import Logged
 from evaltrack.records.verdict import Observed, Verdict
 from evaltrack.report.html.run_page import Around
 from evaltrack.tracking.rows import columns_of

@@ -11,14 +11,15 @@ from typing import Any
 import mlflow
 import pytest
 
+import evaltrack
 from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.tracking.baselines import clear_baseline, get_baseline, list_baselines, set_baseline
 from evaltrack.tracking.find_runs import find_evaluation
 from evaltrack.tracking.store import connect
-from tests.api.test_evaluate import golden
+from tests.api.test_evaluate import QUESTIONS, golden
 from tests.in_process import called
-from tests.judging import store_in
+from tests.judging import scored_reply, serving, store_in
 from tests.small_targets import broken, good, worse
 from tests.stores import copy_store
 
@@ -167,3 +168,18 @@ def test_a_long_reason_is_cut(store_uri: str, runs: dict[str, RunResult]) -> Non
     made = set_baseline(store, find_evaluation(store, runs["same"].run_id), "\x01" * 6000)
     assert get_baseline(store, "0", "small") == made
     assert set(made.reason) == {"\x01", "…"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({}, False), ({"model": "gpt-4o"}, True), ({"model": "gpt-4o", "trials": 3}, False), ({"judge": "openai"}, True)],
+)
+def test_a_single_trial_of_a_model_is_told(
+    store_uri: str, tmp_path: Path, settings: dict[str, Any], said: bool
+) -> None:
+    heard: list[str] = []
+    with serving(scored_reply(0.9)):
+        run_eval(golden(tmp_path, QUESTIONS[:1]), target=good, traces="off", **settings)
+    evaltrack.set_baseline(say=heard.append)
+    why = "evaluate it with --trials 3, so that compare can tell flaky questions from broken ones"
+    assert [why in each for each in heard] == [True] * said

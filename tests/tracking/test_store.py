@@ -16,10 +16,6 @@ from evaltrack import run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
-from evaltrack.records import Question, Response, Row
-from evaltrack.records.row import row_of
-from evaltrack.tracking import mlflow_private
-from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.server_retries import reason
 from evaltrack.tracking.store import Store, connect
