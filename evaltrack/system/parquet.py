@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
 
-class _ReadError(Exception):
-    """Data was asked for: the metadata has been accepted."""
-
-
-class _NoData(io.RawIOBase):
-    """A file of `size` bytes that cannot be read."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return offset + (self._size if whence == io.SEEK_END else 0)
-
-    def tell(self) -> int:
-        return self._size
-
-    def read(self, size: int = -1) -> Any:  # noqa: ARG002 - of the protocol
-        raise _ReadError
-
-
 def read_metadata(path: Path) -> pq.FileMetaData:
-    """Return the metadata of a file whose columns can be looked at.
-
-    pyarrow ends the process if one asks for the metadata of a column with damaged statistics. Its reader raises for
-    the same columns, so the reader is asked first, up to the point at which it reads data.
+    """Return the metadata of a file.
 
     Raises:
         pyarrow.ArrowException, OSError: the file is damaged, or no Parquet file.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    metadata = pq.read_metadata(path)
-    if not metadata.num_columns:  # the reader would make as many empty rows as the file claims
-        return metadata
-    source = pa.PythonFile(_NoData(path.stat().st_size), mode="r")
-    try:
-        for _ in pq.ParquetFile(source, metadata=metadata, pre_buffer=True).iter_batches():
-            pass
-    except _ReadError:
-        pass
-    return metadata
+    return pq.read_metadata(path)
 
 
 def text_columns(metadata: pq.FileMetaData) -> list[str]:
