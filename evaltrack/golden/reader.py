@@ -24,7 +24,7 @@ from evaltrack.golden.file import ARRAY, array_entries, check_file, line_entries
 from evaltrack.golden.selection import ALL, Selection, empty_words, sample
 from evaltrack.records import Passage, Question, Turn
 from evaltrack.records.base import as_key
-from evaltrack.records.json_text import MAX_DEPTH, finding_words, id_words, kind_of, other_encoding, too_deep
+from evaltrack.records.json_text import finding_words, id_words, kind_of, other_encoding
 from evaltrack.records.run import SelectedPart
 
 FIELDS = tuple(Question.model_fields)
@@ -34,12 +34,9 @@ FIELDS_WITHIN = {"expected_passages": tuple(Passage.model_fields), "history": tu
 def checked_question(value: dict[str, object]) -> Question | list[str]:
     """Return the question in a JSON object, or a list of all problems with it. A `domain` is required."""
     try:
-        question = Question.model_validate(value)
+        return Question.model_validate(value)
     except ValidationError as error:
         return [_explain(detail) for detail in error.errors(include_url=False)]
-    free = {"metadata": question.metadata, "expected_arguments": list(question.expected_arguments)}
-    deep = [name for name, value in free.items() if too_deep(value)]
-    return [f"`{name}` is nested deeper than {MAX_DEPTH}; make it flatter" for name in deep] or question
 
 
 def line_of(question: Question) -> dict[str, object]:

@@ -16,35 +16,6 @@ from evaltrack.errors import printable
 from evaltrack.records.base import as_key, count, first_of, verb, without_halves
 from evaltrack.records.config import did_you_mean
 
-FAULTS = {
-    "EOF while parsing an object": ("unclosed object", "close it with `}`"),
-    "EOF while parsing a list": ("unclosed array", "close it with `]`"),
-    "EOF while parsing a string": ("unclosed string", 'close it with `"`'),
-    "EOF while parsing a value": ("a value is missing", "write it"),
-    "expected `:`": ("a key has no `:` after it", 'write `"key": value`'),
-    "expected `,` or `]`": ("a `,` or `]` is missing", "write it"),
-    "expected `,` or `}`": ("a `,` or `}` is missing", "write it"),
-    "expected ident": ("unquoted word", "write strings in double quotes"),
-    "expected value": ("a value is missing", "write a string in quotes, a number, true, false or null"),
-    "invalid escape": ("unknown escape in a string", "write `\\\\` for a backslash"),
-    "invalid number": ("malformed number", "write it like 12 or 0.5"),
-    "number out of range": ("a number is too large", "write a smaller one"),
-    "control character (\\u0000-\\u001F) found while parsing a string": (
-        "line break or another control character in a string",
-        "write `\\n` for a line break, `\\t` for a tab",
-    ),
-    "key must be a string": ("a key is not in double quotes", 'write `"key": value`'),
-    "lone leading surrogate in hex escape": ("a `\\u` escape is half of a pair", "write both halves"),
-    "unexpected end of hex escape": ("a `\\u` escape is cut off or half of a pair", "write it whole"),
-    "trailing comma": ("extra comma", "remove it"),
-    "trailing characters": ("text after the value", "remove it"),
-    "recursion limit exceeded": ("nested too deeply", "make it flatter"),
-}
-"""Messages of the parser in plain words, with their fixes."""
-
-MAX_DEPTH = 100
-"""The deepest nesting of objects and lists in a row's values. The parser's limit is 200."""
-
 GZIP = b"\x1f\x8b"
 """The first bytes of a file that gzip compressed."""
 
@@ -135,12 +106,10 @@ def from_program(raw: bytes, *, allow_inf_nan: bool = True) -> Any:
 
 
 def _words(message: str, *, is_line: bool) -> str:
-    """Return ``invalid JSON: extra comma at column 12; remove it``; of several lines with the line."""
+    """Return ``invalid JSON: trailing comma at column 12; correct it``; of several lines with the line."""
     fault, _, place = message.rpartition(" at line ")
-    what, cure = FAULTS.get(fault, (fault, "correct it"))
-    here = f"line {place}" if not is_line else place.partition(" ")[2]
-    ends_early = is_line and fault.startswith("EOF")
-    return f"invalid JSON: {what} at {here}; {cure}{' on the same line' if ends_early else ''}"
+    here = place.partition(" ")[2] if is_line else f"line {place}"
+    return f"invalid JSON: {fault} at {here}; correct it"
 
 
 def no_repeats(text: str | bytes) -> None:
@@ -158,14 +127,6 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise InvalidJsonError(f"`{name[:80]}` is given twice; keep one of them")
     return fields
-
-
-def too_deep(value: object, depth: int = 0) -> bool:
-    """Return True if a value nests too deep for a row that holds it, some levels deeper, to be read."""
-    if not value or not isinstance(value, dict | list):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return depth >= MAX_DEPTH or any(too_deep(item, depth + 1) for item in items)
 
 
 def kind_of(value: object) -> str:

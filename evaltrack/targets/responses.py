@@ -43,7 +43,7 @@ from pydantic_core import from_json
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Source
 from evaltrack.records.base import cut, without_halves
-from evaltrack.records.json_text import MAX_DEPTH, finding_words, from_program, kind_of, other_encoding, too_deep
+from evaltrack.records.json_text import finding_words, from_program, kind_of, other_encoding
 from evaltrack.records.response import plain, read_usage, unread_counts
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import response_fields, source_fields
@@ -222,12 +222,9 @@ def _as_json(value: object, place: str) -> Any:
     """
     try:
         text = json.dumps(value, allow_nan=False, default=plain_item, ensure_ascii=False)
-        made = from_json(without_halves(text))
+        return from_json(without_halves(text))
     except (TypeError, ValueError) as error:
         raise InvalidResponseError(f"{place}: cannot be stored as JSON: {error}") from None
-    if too_deep(made):
-        raise InvalidResponseError(f"{place}: is nested deeper than {MAX_DEPTH}")
-    return made
 
 
 def plain_item(value: object) -> object:

@@ -73,16 +73,16 @@ def test_unreadable_file(tmp_path: Path) -> None:
 
 # One bad line
 
-NO_WORD = "invalid JSON: unquoted word at column 2; write strings in double quotes"
+NO_WORD = "invalid JSON: expected ident at column 2; correct it"
 
 BAD_LINES = {name: (line, message) for name, line, message in data("bad_golden_lines.json")} | {
     "huge integer": (
         f'{{"id": {"1" * 5000}}}',
-        "invalid JSON: a number is too large at column 4309; write a smaller one",
+        "invalid JSON: number out of range at column 4309; correct it",
     ),
     "deep nesting": (
         '{"id": 1, "question": "a", "metadata": {"x": ' + "[" * 100_000 + "]" * 100_000 + "}}",
-        "invalid JSON: nested too deeply at column 245; make it flatter",
+        "invalid JSON: recursion limit exceeded at column 245; correct it",
     ),
 }
 """A name, the line (what is no UTF-8 in it as lone surrogates), and what is wrong with it."""
@@ -96,7 +96,7 @@ def test_bad_line(tmp_path: Path, line: str, message: str) -> None:
     assert problems(path) == [f"2: {message}"]
 
 
-TOO_DEEP = ("[" * 100_000 + "]" * 100_000, "invalid JSON: nested too deeply at column 202; make it flatter")
+TOO_DEEP = ("[" * 100_000 + "]" * 100_000, "invalid JSON: recursion limit exceeded at column 202; correct it")
 MANY_TURNS = f'{{"id": 1, "question": "a", "history": [{", ".join([TURN] * 1001)}]}}'
 BAD_SETS = data("golden.json")["bad_sets"] | {
     "too deep": ["set.json", TOO_DEEP[0], [f"1: {TOO_DEEP[1]}"]],

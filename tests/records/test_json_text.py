@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltrack.records.json_text import FAULTS, InvalidJsonError, no_repeats, parsed, spread_kind
+from evaltrack.records.json_text import InvalidJsonError, no_repeats, parsed, spread_kind
 from tests.files import data
 
 
@@ -16,16 +16,13 @@ def test_a_key_that_stands_twice_in_one_object_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1', "[1", '{"a": "b', "", '{"a" 1}', "[1 2]", "nope", '["\\x"]', "01", "{,}"])
-def test_the_words_of_the_parser_are_not_shown(text: str) -> None:
-    with pytest.raises(InvalidJsonError, match=r"^invalid JSON: .+ at column \d+; .+") as caught:
+def test_the_place_and_the_fault_are_named(text: str) -> None:
+    with pytest.raises(InvalidJsonError, match=r"^invalid JSON: .+ at column \d+; correct it$"):
         parsed(text.encode())
-    assert not any(fault in str(caught.value) for fault in FAULTS)
 
 
 def test_of_several_lines_the_line_is_named() -> None:
-    with pytest.raises(
-        InvalidJsonError, match=r"^invalid JSON: a `,` or `\]` is missing at line 3 column 1; write it$"
-    ):
+    with pytest.raises(InvalidJsonError, match=r"^invalid JSON: expected `,` or `\]` at line 3 column 1; correct it$"):
         parsed(b"[\n1\n2]")
 
 

@@ -200,7 +200,7 @@ def test_what_no_database_holds_is_replaced() -> None:
         ({"x": {1, 2}}, "it holds set"),
         ({"x": (float("nan"),)}, "Out of range float values are not JSON compliant"),
         ({"x": 10**5000}, "Exceeds the limit (4300 digits) for integer"),
-        ({"x": nested(150)}, "is nested deeper than 100"),
+        ({"x": nested(250)}, "recursion limit exceeded"),
     ],
 )
 def test_arguments_that_no_row_can_hold(arguments: dict[str, object], message: str) -> None:
