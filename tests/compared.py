@@ -83,15 +83,11 @@ Hit = bool | None
 """Whether a question found what it expects; None: the target failed."""
 
 
-def contender(name: str, *seeds: Sequence[Hit], signature: dict[str, Any] | None = None, **fields: Any) -> Contender:
-    """A configuration with a run for each of the `seeds`, of which each says what every question found."""
-    sides = []
-    for number, hits in enumerate(seeds):
-        rows = [row(question(f"q{place}"), _given(place, hit), place) for place, hit in enumerate(hits)]
-        sides.append(side(rows, f"{name}{number}", **(signature or {})))
-    return Contender(
-        name, tuple(each.info for each in sides), tuple(each.frame for each in sides), {"target": name}, **fields
-    )
+def contender(name: str, hits: Sequence[Hit], signature: dict[str, Any] | None = None, **fields: Any) -> Contender:
+    """A configuration with a run, of which `hits` says what every question found."""
+    rows = [row(question(f"q{place}"), _given(place, hit), place) for place, hit in enumerate(hits)]
+    made = side(rows, name, **(signature or {}))
+    return Contender(name, made.info, made.frame, {"target": name}, **fields)
 
 
 def _given(place: int, hit: Hit) -> Any:

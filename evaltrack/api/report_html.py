@@ -75,7 +75,7 @@ def _leaderboard(store: Store, runs: Sequence[Run]) -> str:
         raise UsageError(f"the runs are of {len(goldens)} golden sets ({', '.join(goldens)}); name runs of one")
     times = Counter(run.name for run in runs)
     names = [run.name if times[run.name] == 1 else f"{run.name} {run.run_id[:8]}" for run in runs]
-    contenders = [contender_of(store, name, [stored_result(store, run)]) for name, run in zip(names, runs, strict=True)]
+    contenders = [contender_of(store, name, stored_result(store, run)) for name, run in zip(names, runs, strict=True)]
     return leaderboard_html(rank(contenders), f"{count(len(runs), 'run')} of {goldens[0]}")
 
 
@@ -131,24 +131,24 @@ def load_run(run_id: str, *, tracking_uri: str | None = None) -> RunResult:
 
 
 def contender_of(
-    store: Store, name: str, results: Sequence[RunResult], settings: Mapping[str, str] = MappingProxyType({})
+    store: Store, name: str, result: RunResult, settings: Mapping[str, str] = MappingProxyType({})
 ) -> Contender:
-    """Return a contender of a leaderboard: a configuration with the rows of its runs.
+    """Return a contender of a leaderboard: a configuration with the rows of its run.
 
     Raises:
-        TrackingError: the store does not answer, or the rows of a run are gone or damaged.
+        TrackingError: the store does not answer, or the rows of the run are gone or damaged.
     """
-    runs = [find_evaluation(store, result.run_id) for result in results]
+    run = find_evaluation(store, result.run_id)
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        columns = tuple(side_of_run(store, run, Path(folder)).frame for run in runs)
+        columns = side_of_run(store, run, Path(folder)).frame
     return Contender(
         name=name,
-        runs=tuple(runs),
+        run=run,
         columns=columns,
         settings=settings,
-        usd=_mean([_usd(result) for result in results]),
-        seconds=_mean([result.seconds.get("target_seconds.mean") for result in results]),
-        seconds_p95=_mean([result.seconds.get("target_seconds.p95") for result in results]),
+        usd=_usd(result),
+        seconds=result.seconds.get("target_seconds.mean"),
+        seconds_p95=result.seconds.get("target_seconds.p95"),
     )
 
 
@@ -156,9 +156,3 @@ def _usd(result: RunResult) -> float | None:
     """Return the target's cost of one question in USD; None if prices or tokens are unknown."""
     cost, questions = result.cost_usd.get("target"), result.totals["num_questions"]
     return None if cost is None or not questions else cost / questions
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean over the seeds; None if one of them was not measured."""
-    measured = [value for value in values if value is not None]
-    return sum(measured) / len(measured) if measured and len(measured) == len(values) else None

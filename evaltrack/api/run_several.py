@@ -18,12 +18,12 @@ from evaltrack.api.run_eval import chosen_settings, evaluate_plan, run_eval
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.loop import Progress
 from evaltrack.evaluation.plan import Plan, check_evaluation, planned
-from evaltrack.evaluation.ranking import Contender, rank
+from evaltrack.evaluation.ranking import rank
 from evaltrack.evaluation.result import RunResult, SetResults, SweepResult
 from evaltrack.evaluation.resume import is_resumable
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.evaluation.settings_sources import settings_of
-from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, read_sweep
+from evaltrack.evaluation.sweep import SweepPlan, plan_sweep, read_sweep
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.base import count, first_of
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_note
@@ -203,7 +203,7 @@ def check_sweep(sweep: Sweep, tracking_uri: str | None = None) -> SweepPlan:
     file = read_sweep(sweep)
     plan = plan_sweep(file, place, tracking_uri)
     for each in plan.configurations:
-        check_evaluation(file.golden, each.settings.with_(run_name=each.label), each.target)
+        check_evaluation(file.golden, each.settings.with_(run_name=each.name), each.target)
     return plan
 
 
@@ -236,7 +236,7 @@ def run_sweep(
     """
     plan, stop = check_sweep(sweep, tracking_uri), Stop()
     store = connect(tracking_uri)
-    labels = [each.label or plan.name for each in plan.configurations]
+    labels = [each.name or plan.name for each in plan.configurations]
     with stop.handled(), shown_progress(progress) as shown:
         experiment = plan.configurations[0].settings.experiment
         parent = (
@@ -289,7 +289,7 @@ def _evaluate(plan: SweepPlan, runs: SeveralRuns, progress: Progress, stop: Stop
             continue
         params = {f"sweep.{name}": value for name, value in each.axes.items()}
         place = Place(runs.parent, params, {CONFIGURATION_TAG: digest})
-        settings = each.settings.with_(run_name=each.label)
+        settings = each.settings.with_(run_name=each.name)
         with planned(plan.file.golden, settings, each.target, settings.selection, store_uri=plan.store_uri) as one:
             runs.evaluate(one, progress, place, run_id or None)
     return reused
@@ -307,10 +307,10 @@ def _state(store: Store, run_id: str, status: str) -> tuple[str, bool]:
 def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int) -> SweepResult:
     """Make the leaderboard, log it, and end the parent."""
     store, parent = runs.store, runs.parent
-    by_name: dict[str, list[tuple[Configuration, RunResult]]] = {}
-    for configuration, each in zip(plan.configurations, runs.results, strict=True):
-        by_name.setdefault(configuration.name, []).append((configuration, each))
-    contenders = [_contender(store, name, made) for name, made in by_name.items()]
+    contenders = [
+        contender_of(store, configuration.name or made.signature.target, made, configuration.axes)
+        for configuration, made in zip(plan.configurations, runs.results, strict=True)
+    ]
     board = rank(contenders, plan.file.rank_by, plan.file.reference)
     result = SweepResult(
         run_id=parent.run_id,
@@ -329,16 +329,10 @@ def _compared(plan: SweepPlan, runs: SeveralRuns, reused: int) -> SweepResult:
     }
     log_leaderboard(store, parent.run_id, {"num_configurations": len(list(board.standings))}, texts)
     for standing in board.standings:
-        for run in standing.contender.runs if standing.rank is not None else ():
-            log_leaderboard(store, run.run_id, {"sweep/rank": float(standing.rank or 0)})
+        if standing.rank is not None:
+            log_leaderboard(store, standing.contender.run.run_id, {"sweep/rank": float(standing.rank)})
     end_parent(store, parent, result.status, leaderboard_note(result))
     return result
-
-
-def _contender(store: Store, name: str, runs: list[tuple[Configuration, RunResult]]) -> Contender:
-    """Return one configuration, whose runs differ only in their seeds, for the leaderboard."""
-    axes = {key: value for key, value in runs[0][0].axes.items() if key != "seed"}
-    return contender_of(store, name or runs[0][1].signature.target, [result for _, result in runs], axes)
 
 
 DEMO_GOLDEN = "travel.jsonl"

@@ -39,14 +39,14 @@ CostUnit = Literal["usd", "tokens"]
 
 @dataclass(frozen=True)
 class Contender:
-    """One configuration: a run, or one for each seed, with the light columns of each.
+    """One configuration: its run with the light columns.
 
     `settings` are the differences from the others. `usd`, `seconds` and `seconds_p95` are None if not measured.
     """
 
     name: str
-    runs: tuple[Run, ...]
-    columns: tuple[pd.DataFrame, ...]
+    run: Run
+    columns: pd.DataFrame
     settings: Mapping[str, str]
     usd: float | None = None
     seconds: float | None = None
@@ -73,7 +73,7 @@ class Standing:
     """One line of the table.
 
     `rank` is None if `why_unranked` has a reason. `p_value` is that of the exact sign-flip test against the reference,
-    corrected for all tests of the leaderboard. `spread` is the lowest and the highest mean of one seed.
+    corrected for all tests of the leaderboard.
     """
 
     contender: Contender
@@ -81,7 +81,6 @@ class Standing:
     rank: int | None = None
     why_unranked: str = ""
     p_value: float | None = None
-    spread: tuple[float, float] | None = None
     cost: float | None = None
 
     @property
@@ -91,8 +90,8 @@ class Standing:
 
     @property
     def num_errors(self) -> int:
-        """The number of questions that ended in an error, in any of its runs."""
-        return sum(run.num_errors for run in self.contender.runs)
+        """The number of questions that ended in an error."""
+        return self.contender.run.num_errors
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ def rank(
     Raises:
         UsageError: there is no such metric, or runs are not compared by it.
     """
-    table = metric_table(*(own_scores_of(run.signature) for each in contenders for run in each.runs))
+    table = metric_table(*(own_scores_of(each.run.signature) for each in contenders))
     check_metric(rank_by, table)
     scores = _Scores(contenders, table)
     by = rank_by or _choose_metric(contenders, scores)
@@ -161,7 +160,7 @@ def rank(
     tests = sum(each.tests for each in ranked)
     p_values = holm({name: p for each in ranked for name, p in each.p_values.items()}, tests)
     cost_unit, costs = _costs(contenders, scores)
-    firsts = [each[0].runs[0].signature for each in alike.values()]
+    firsts = [each[0].run.signature for each in alike.values()]
     groups = []
     for each, first in zip(ranked, firsts, strict=True):
         standings = (each.standing(one, metrics, p_values, resamples) for one in each.order)
@@ -189,21 +188,17 @@ class _Scores:
         self.table, self._contenders = table, contenders
         self._frames: dict[str, pd.DataFrame] = {}
 
-    def seeds(self, contender: Contender, metric: str) -> list[pd.Series]:
-        """Return the scores of each seed, by id and digest; empty if a seed has none."""
-        name = self.table.by_metric[metric].name
-        frames = [frame.set_index(["id", "digest"]) for frame in contender.columns if name in frame]
-        return [frame[name].astype(float).dropna() for frame in frames] if len(frames) == len(contender.columns) else []
-
     def of(self, metric: str) -> pd.DataFrame:
-        """Return the means over the seeds: a column for each configuration that measured the metric, by its name."""
+        """Return the scores by id and digest: a column for each configuration that measured the metric, by its name."""
         import pandas as pd
 
         if metric not in self._frames:
-            seeds = {each.name: self.seeds(each, metric) for each in self._contenders}
-            means = {name: pd.concat(s, axis=1, join="inner").mean(axis=1) for name, s in seeds.items() if s}
-            means = {name: mean for name, mean in means.items() if len(mean)}
-            self._frames[metric] = pd.concat(means, axis=1) if means else pd.DataFrame()
+            score = self.table.by_metric[metric].name
+            columns: dict[str, pd.Series] = {}
+            for each in self._contenders:
+                if score in each.columns and not each.columns[score].isna().all():
+                    columns[each.name] = each.columns.set_index(["id", "digest"])[score].astype(float).dropna()
+            self._frames[metric] = pd.concat(columns, axis=1) if columns else pd.DataFrame()
         return self._frames[metric]
 
 
@@ -218,7 +213,7 @@ def _choose_metric(contenders: Sequence[Contender], scores: _Scores) -> str | No
 
 def _parts(contender: Contender, metric: str) -> tuple[Any, ...]:
     """Return the settings that shape a metric. Two values can be compared only if these are equal."""
-    signature = contender.runs[0].signature
+    signature = contender.run.signature
     parts = tuple(getattr(signature, part) for part, affected in AFFECTED.items() if metric in affected)
     return (*parts, *(score for score in signature.scores if score.name == metric))
 
@@ -234,7 +229,7 @@ class _Ranked:
     """The configurations of one group, in order; `values` has the questions that each ranked one measured."""
 
     def __init__(self, contenders: Sequence[Contender], scores: _Scores, by: str, reference: ReferenceKind) -> None:
-        self._scores, self._by = scores, by
+        self._scores = scores
         frame = scores.of(by)
         frame = frame[[each.name for each in contenders if each.name in frame]].dropna(how="all")
         measured = frame.count()
@@ -264,8 +259,6 @@ class _Ranked:
         """Return the line of one configuration."""
         name = contender.name
         place = self._places.get(name)
-        seeds = self._scores.seeds(contender, self._by) if place is not None else []
-        by_seed = [float(each.reindex(self.values.index).mean()) for each in seeds]
         means = {metric: self._mean(contender, metric, resamples) for metric in metrics}
         return Standing(
             contender,
@@ -273,7 +266,6 @@ class _Ranked:
             rank=None if place is None else 1 + sum(other > place for other in self._places.values()),
             why_unranked=self._why[name],
             p_value=p_values.get(name),
-            spread=(min(by_seed), max(by_seed)) if len(by_seed) > 1 else None,
         )
 
     def _mean(self, contender: Contender, metric: str, resamples: int) -> ContenderMean | None:

@@ -1,4 +1,4 @@
-"""Checks the file of a sweep and lists its configurations: all combinations of target, k, settings and seed.
+"""Checks the file of a sweep and lists its configurations: all combinations of target, k and settings.
 
 A list names the values to try; each configuration has one value of each list. For a setting that is a list itself, such
 as the judges of a panel, write a list in the list.
@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from evaltrack import __version__
 from evaltrack.errors import BadLinesError, GoldenError, UsageError
@@ -41,9 +41,6 @@ MAX_BYTES = 1 << 20
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 MAX_CONFIGURATIONS = 200
-SEED = "{seed}"
-"""Placeholder for the seed in the name of a target and in its options."""
-
 DIGEST_LENGTH = 16
 
 OF_ALL = ("filter", "sample", "sample_seed", "redact", "scores", "experiment")
@@ -98,9 +95,6 @@ class SweepFile(BaseModel):
     )
     k: Annotated[list[Annotated[int, Field(ge=1, le=MAX_K, strict=True)]], BeforeValidator(_as_list)] = Field(
         [5], min_length=1, description="Number of retrieved sources to score."
-    )
-    seeds: list[StrictInt] = Field(
-        [], description="Each configuration is evaluated once with each; `{seed}` in a target or an option is the seed."
     )
     settings: dict[str, Any] = Field({}, description="Settings of `evaltrack run`; a list names values to try.")
     rank_by: str = Field("", description="Metric that decides the order.  [default: judge score, else recall]")
@@ -169,21 +163,12 @@ def _values(name: str, value: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Configuration:
-    """One evaluation of a sweep. `axes` holds its values of the settings that vary between configurations.
-
-    `name` excludes the seed: configurations that differ only in the seed are one line of the leaderboard.
-    """
+    """One evaluation of a sweep. `axes` holds its values of the settings that vary, and its name shows them."""
 
     target: str | Callable[..., Any] | None
     settings: EvaluationConfig
     axes: Mapping[str, str]
     name: str
-    seed: int | None = None
-
-    @property
-    def label(self) -> str:
-        """The name with the seed."""
-        return self.name if self.seed is None else f"{self.name} seed={self.seed}".strip()
 
     @property
     def target_name(self) -> str:
@@ -191,9 +176,9 @@ class Configuration:
         return AUTO_TARGET if self.target is None else target_name(self.target)
 
     def digest(self, golden_digest: str) -> str:
-        """Return a digest that identifies a run of this configuration: golden set, target, judges, seed, settings."""
+        """Return a digest that identifies a run of this configuration: golden set, target, judges, settings."""
         judges = judge_names(self.settings.judge)
-        parts = [golden_digest, self.target_name, self.settings.shaping(), judges, self.seed, __version__]
+        parts = [golden_digest, self.target_name, self.settings.shaping(), judges, __version__]
         text = json.dumps(parts, sort_keys=True, default=str)
         return sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
@@ -243,8 +228,8 @@ def plan_sweep(file: SweepFile, place: str = "sweep", store_uri: str | None = No
     """
     problems: list[str] = []
     configurations = tuple(_configurations(file, place, problems))
-    labels = Counter(each.label for each in configurations)
-    if repeated := [label for label, times in labels.items() if times > 1]:
+    names = Counter(each.name for each in configurations)
+    if repeated := [name for name, times in names.items() if times > 1]:
         words = f"{len(repeated)} configurations appear twice, such as `{repeated[0]}`"
         problems.append(f"{place}: {words}; name each value once, and give targets that differ a `name`")
     settings = configurations[0].settings if configurations else EvaluationConfig()
@@ -278,37 +263,27 @@ def _configurations(file: SweepFile, place: str, problems: list[str]) -> Iterato
             problems += [f"{place}: {shown_text(each)}" for each in str(error).split("\n")]
             continue
         shown = {name: shown_text(_text(axes[name])) for name in varying if name in axes}
-        name = " ".join(value if key == "target" else f"{key}={value}" for key, value in shown.items() if key != "seed")
-        asked = _seeded(target.target, axes) if isinstance(target.target, str) else target.target
-        yield Configuration(None if asked in (AUTO_TARGET, "") else asked, settings, shown, name, axes.get("seed"))
+        name = " ".join(value if key == "target" else f"{key}={value}" for key, value in shown.items())
+        yield Configuration(None if target.target in (AUTO_TARGET, "") else target.target, settings, shown, name)
 
 
 def _combinations(file: SweepFile, target: SweepTarget) -> Iterator[tuple[SweepTarget, dict[str, Any]]]:
-    """Yield the combinations of values for one target: k, settings, options of the target, seed."""
+    """Yield the combinations of values for one target: k, settings, options of the target."""
     settings = {**file.settings, **target.settings}
     tables: list[Any] = [each.get("target_options") or {} for each in (file.settings, target.settings)]
     options = tables[0] | tables[1]
     axes: dict[str, list[Any]] = {"target": [target.name or target_name(target.target)], "k": list(file.k)}
     axes |= {name: _values(name, value) for name, value in settings.items() if name != "target_options"}
     axes |= {f"target.{name}": value if isinstance(value, list) else [value] for name, value in options.items()}
-    axes |= {"seed": list(file.seeds)} if file.seeds else {}
     for values in product(*axes.values()):
         yield target, dict(zip(axes, values, strict=True))
 
 
 def _settings(axes: Mapping[str, Any]) -> dict[str, Any]:
-    options = {
-        name.removeprefix("target."): _seeded(_text(value), axes)
-        for name, value in axes.items()
-        if name.startswith("target.")
-    }
+    options = {name.removeprefix("target."): _text(value) for name, value in axes.items() if name.startswith("target.")}
     own = {name: value for name, value in axes.items() if name in EvaluationConfig.model_fields and name != "target"}
     lists = {name: tuple(value) for name, value in own.items() if isinstance(value, list)}
     return {**own, **lists, "target_options": options}
-
-
-def _seeded(text: str, axes: Mapping[str, Any]) -> str:
-    return text.replace(SEED, str(axes["seed"])) if "seed" in axes else text
 
 
 def _text(value: Any) -> str:

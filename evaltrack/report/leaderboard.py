@@ -55,7 +55,7 @@ def _cells(board: Leaderboard, group: Group, standing: Standing) -> Iterator[tup
 
 def _title(board: Leaderboard, metric: str) -> str:
     """Return the metric's title, with k if all configurations have the same k."""
-    ks = {run.signature.k for each in board.standings for run in each.contender.runs}
+    ks = {each.contender.run.signature.k for each in board.standings}
     return METRIC_TITLES.get(metric, metric).replace("{k}", str(ks.pop()) if len(ks) == 1 else "k")
 
 
@@ -114,7 +114,7 @@ def leaderboard_note(result: SweepResult) -> str:
     Lines that do not fit are left out.
     """
     links = {
-        each.name: f"#/experiments/{result.experiment_id}/runs/{quote(each.contender.runs[0].run_id, safe='')}"
+        each.name: f"#/experiments/{result.experiment_id}/runs/{quote(each.contender.run.run_id, safe='')}"
         for each in result.leaderboard.standings
     }
     template = markdown().get_template("leaderboard.md")

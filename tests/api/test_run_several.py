@@ -311,8 +311,8 @@ def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
 def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished runs are not made again, the one under way is gone on with, and no question is asked twice."""
     monkeypatch.setattr("tests.api.test_run_several.STOP_AT", "bad q4")
-    whole = sweep(golden, k=2, seeds=[1, 2])
-    with pytest.raises(KeyboardInterrupt, match=r"bad seed=1: stopped; .*; not evaluated: bad seed=2; to resume all: "):
+    whole = sweep(golden)
+    with pytest.raises(KeyboardInterrupt, match=r"bad k=1: stopped; .*; not evaluated: bad k=2; to resume all: "):
         run_sweep(whole)
     (parent,) = mlflow.MlflowClient().search_runs(["0"], "tags.`evaltrack.kind` = 'sweep'")
     assert parent.info.status == "KILLED"
@@ -325,7 +325,6 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
     assert before < {each.run_id for each in result.results}
     assert mlflow.get_run(result.run_id).info.status == "FINISHED"
     assert {f"{name} q{n}": 2 for name in ("good", "bad") for n in range(8)} == CALLS
-    assert {each.name: each.spread for each in result.leaderboard.standings} == {"good": (1, 1), "bad": (0.375, 0.375)}
     again = run_sweep(whole, resume=result.run_id[:12])
     assert (again.run_id, again.reused) == (result.run_id, 4)
 

@@ -29,7 +29,7 @@ def plain(name: str, values: Sequence[float], metric: str = "recall_at_k", **sig
     ids = [str(place) for place in range(len(values))]
     columns = pd.DataFrame({"id": ids, "digest": ids, metric: [float(value) for value in values]})
     run = Run(name, name, Signature(golden="set", golden_digest="0", k=5, target=name, **signature))
-    return Contender(name, (run,), (columns,), {})
+    return Contender(name, run, columns, {})
 
 
 def test_the_best_comes_first_and_the_others_are_held_against_it() -> None:
@@ -108,14 +108,7 @@ def test_what_was_measured_in_different_ways_is_not_compared() -> None:
     assert [(group.label, len(group.standings)) for group in tokens.groups] == [("", 4)]
 
 
-def test_seeds_of_a_configuration_are_one_line_and_a_price_is_its_cost() -> None:
-    """Its score of a question is the mean over the seeds; how far they are apart is said."""
-    board = rank([contender("a", [True] * 10, [True] * 5 + [False] * 5), contender("b", [False] * 10, [False] * 10)])
-    line = by_name(board)["a"]
-    assert line.means["recall_at_k"].value == 0.75
-    assert line.spread == (0.5, 1.0)
-    assert len(line.contender.runs) == 2
-    assert by_name(board)["b"].spread == (0, 0)
+def test_a_price_is_the_cost() -> None:
     board = rank([contender("priced", [True] * 10, usd=0.02), contender("free?", [True] * 10)], resamples=QUICK)
     assert board.cost_unit == "usd"
     assert [by_name(board)[name].cost for name in ("priced", "free?")] == [0.02, None]

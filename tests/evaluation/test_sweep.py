@@ -15,7 +15,6 @@ targets:
   - bm25:docs
   - {target: "openai:m", name: naive, settings: {price_in: 0.5, price_out: 1}}
 k: [3, 5]
-seeds: [1, 2]
 settings:
   judge: [none, [a:b, c:d]]
   target_options: {floor: [0, 2.5]}
@@ -25,7 +24,6 @@ TOML = """\
 golden = "golden/travel.jsonl"
 targets = ["bm25:docs", {target = "openai:m", name = "naive", settings = {price_in = 0.5, price_out = 1}}]
 k = [3, 5]
-seeds = [1, 2]
 reference = "first"
 
 [settings]
@@ -118,7 +116,7 @@ def test_each_value_of_each_list_meets_every_other(golden: Path) -> None:
         k=[3, 5],
         settings={"judge": "none", "pass_threshold": [0.5, 0.75], "redact": ["a", "b"]},
     )
-    assert [each.label for each in made.configurations] == [
+    assert [each.name for each in made.configurations] == [
         f"{name} k={k} pass_threshold={threshold}{trials}"
         for name, trials in (("mine", ""), ("dear", " trials=3"))
         for k in (3, 5)
@@ -143,18 +141,11 @@ def test_judges_are_counted_and_a_panel_is_a_list_in_a_list(golden: Path, tmp_pa
     assert made.configurations[2].settings.judge == tuple(judges)
 
 
-def test_a_seed_takes_its_place(golden: Path) -> None:
-    made = plan(
-        golden,
-        targets=["http://127.0.0.1:9/ask?seed={seed}"],
-        seeds=[1, 2],
-        settings={"target_options": {"answer": "s{seed}", "model": ["a", True]}},
-    )
-    assert [each.target for each in made.configurations][:2] == [f"http://127.0.0.1:9/ask?seed={n}" for n in (1, 2)]
-    assert made.configurations[1].settings.target_options == {"answer": "s2", "model": "a"}
-    names = [each.name for each in made.configurations]
-    assert names == ["target.model=a"] * 2 + ["target.model=true"] * 2
-    assert made.configurations[1].label == "target.model=a seed=2"
+def test_options_of_the_target_are_texts(golden: Path) -> None:
+    options = {"answer": "s", "model": ["a", True]}
+    made = plan(golden, targets=["http://127.0.0.1:9/ask"], settings={"target_options": options})
+    assert made.configurations[1].settings.target_options == {"answer": "s", "model": "true"}
+    assert [each.name for each in made.configurations] == ["target.model=a", "target.model=true"]
 
 
 def test_a_digest_tells_what_is_evaluated_and_nothing_else(golden: Path) -> None:
@@ -162,10 +153,9 @@ def test_a_digest_tells_what_is_evaluated_and_nothing_else(golden: Path) -> None
     same.append(plan(golden, k=[5, 3], name="other"))
     assert len({frozenset(each.digests) for each in same}) == 1
     others = [plan(golden, k=[3, 4]), plan(golden, k=[3, 5], settings={"pass_threshold": 0.1})]
-    others.append(plan(golden, k=[3, 5], seeds=[1]))
     golden.write_text(golden.read_text().replace("One?", "Another one?"))
     others.append(plan(golden, k=[3, 5]))
-    assert len({frozenset(each.digests) for each in (same[0], *others)}) == 5
+    assert len({frozenset(each.digests) for each in (same[0], *others)}) == 4
     assert set(same[0].digests) & set(others[0].digests)  # k = 3 is in both
 
 

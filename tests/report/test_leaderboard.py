@@ -30,11 +30,11 @@ GOOD, BAD = [True] * 10, [True] * 4 + [False] * 5 + [None]
 
 
 def board(bad: str = "bad") -> Leaderboard:
-    """A good configuration with a price, one that is worse and failed once, one with two seeds and another k."""
+    """A good configuration with a price, one that is worse and failed once, one with another k."""
     made = [
         contender("good", GOOD, usd=0.5, seconds=0.25, seconds_p95=0.5),
         contender(bad, BAD, seconds=0.125),
-        contender("twice", GOOD, [False] * 10, signature={"k": 3}),
+        contender("twice", GOOD, signature={"k": 3}),
         contender("lost", [True] * 5 + [None] * 5),
     ]
     return rank(made, resamples=200)
@@ -77,7 +77,7 @@ def test_markdown_is_a_table_with_a_line_for_each() -> None:
     made = board()
     html = MarkdownIt("commonmark").enable("table").render(leaderboard_note(result(made)))
     assert html.count("<tr>") == 1 + 4 + 2
-    assert "](#/experiments/0/runs/good0)" in leaderboard_note(result(made))
+    assert "](#/experiments/0/runs/good)" in leaderboard_note(result(made))
     many = rank([contender(f"{'long ' * 20}{number}", [True] * 3) for number in range(60)], resamples=10)
     note = leaderboard_note(result(many))
     assert len(note) < 8000

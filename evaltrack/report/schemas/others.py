@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AliasPath, BeforeValidator, Field
+from pydantic import AliasPath, Field
 
 from evaltrack.evaluation.ranking import ContenderMean, CostUnit, ReferenceKind
 from evaltrack.evaluation.settings import EvaluationConfig
@@ -14,7 +14,6 @@ from evaltrack.judges.recorded import NOT_IN_FILES
 from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.base import KEY_SCHEMA
-from evaltrack.records.run import Run
 from evaltrack.records.verdict import ANSWER_GRADES, Observed
 from evaltrack.report.schemas.form import Form, headed
 from evaltrack.targets.responses import CONTENT, CONTEXTS
@@ -24,7 +23,7 @@ from evaltrack.tracking.baselines import Baseline
 class PlannedConfiguration(Form):
     """A planned evaluation, and the most calls it makes."""
 
-    name: str = Field(validation_alias="label")
+    name: str
     target: str = Field(validation_alias="target_name")
     k: int = Field(validation_alias=AliasPath("settings", "k"))
     settings: dict[str, str] = Field(validation_alias="axes")
@@ -44,10 +43,6 @@ class PlanForm(Form):
     configurations: list[PlannedConfiguration]
 
 
-def _ids(runs: tuple[Run, ...]) -> list[str]:
-    return [run.run_id for run in runs]
-
-
 class RankedConfiguration(Form):
     """One line; `cost` and `seconds` are for one question, `p_value` is corrected for all `tests`."""
 
@@ -57,12 +52,11 @@ class RankedConfiguration(Form):
     why_unranked: str
     metrics: dict[str, ContenderMean] = Field(validation_alias="means")
     p_value: float | None
-    spread: tuple[float, float] | None
     cost: float | None
     seconds: float | None = Field(validation_alias=AliasPath("contender", "seconds"))
     seconds_p95: float | None = Field(validation_alias=AliasPath("contender", "seconds_p95"))
     num_errors: int
-    runs: Annotated[list[str], BeforeValidator(_ids)] = Field(validation_alias=AliasPath("contender", "runs"))
+    run_id: str = Field(validation_alias=AliasPath("contender", "run", "run_id"))
 
 
 class RankedGroup(Form):
