@@ -10,7 +10,6 @@
     │   ├── NoQuestionError     2   a question was removed from the golden set
     │   ├── SameQuestionError   2   the golden set has a question with this text
     │   ├── JournalBusyError    2   another process writes the journal of this run
-    │   ├── NotPrivateError     2   a file or folder belongs to another user
     │   └── ServerRefusesError  2   a model's server refuses key, access or model
     └── InconclusiveError       3   the result is unknown
         ├── TrackingError       3   the MLflow store is out of reach, or lost data

@@ -69,7 +69,7 @@ def golden_file(golden: GoldenSet | Questions) -> str:
         store_private_file(path, "".join(lines), folder, STORED_DAYS)
     except OSError as error:
         cure = f"set {STATE_VARIABLE} to a folder that can be written to, or use `write_golden`"
-        raise UsageError(f"the questions cannot be stored in {folder}: {error.strerror}; {cure}") from None
+        raise UsageError(f"the questions cannot be stored in {folder}: {error.strerror or error}; {cure}") from None
     return str(path)
 
 

@@ -3,7 +3,7 @@
 One SQLite file is created per evaluation, in `EVALTRACK_STATE_DIR` or in `evaltrack` in the user's state folder. It is
 created before the MLflow run, which has its name as a tag, and removed when MLflow has all data. A row is found by its
 question's id and digest and by its trial: an edited question is rerun. The file holds only JSON, which is checked
-when read. A checksum detects damage, not forgery; against forgery only the user may have write access.
+when read. Against forgery only the user may have write access.
 """
 
 from __future__ import annotations
@@ -15,39 +15,28 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Row
-from evaltrack.system.files import (
-    NotPrivateError,
-    check_owner,
-    make_private_file,
-    make_private_folder,
-    sqlite_files,
-)
-
-NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+from evaltrack.system.files import check_owner, make_private_file, make_private_folder, sqlite_files
 
 
 class JournalBusyError(UsageError):
     """Another process has the journal open."""
 
 
-def is_kind(error: Exception, *codes: int) -> bool:
-    """Return True if an SQLite error has one of these primary codes (the lower 8 bits)."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+def is_busy(error: Exception) -> bool:
+    """Return True if SQLite waited for another process; the lower 8 bits are its primary code."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def unusable(path: Path, error: Exception) -> UsageError:
     """Return the error for a journal with data that cannot be opened."""
-    if is_kind(error, sqlite3.SQLITE_BUSY):
+    if is_busy(error):
         return JournalBusyError(f"{path}: another process is evaluating this run; wait until it ends")
-    if isinstance(error, OSError) or is_kind(error, *NOT_WRITABLE):
-        return UsageError(f"{path}: the journal cannot be written to: {error}; fix this, then resume")
-    return UsageError(f"{path}: is damaged ({error}); remove it, and evaluate again")
+    return UsageError(f"{path}: the journal cannot be used: {error}; fix this, or remove it and evaluate again")
 
 
 def no_journal(path: Path, error: Exception | str) -> str:
@@ -61,13 +50,13 @@ BUSY_SECONDS = 2.0
 TABLES = """
 create table if not exists rows (
     id text not null, digest text not null, trial integer not null, failed integer not null, row text not null,
-    checksum integer not null, primary key (id, digest, trial)
+    primary key (id, digest, trial)
 );
 create table if not exists command (number integer primary key check (number = 1), text text not null);
 """
 INSERT = """
-insert into rows (id, digest, trial, failed, row, checksum) values (?, ?, ?, ?, ?, ?) on conflict do update
-set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum where excluded.failed = 0
+insert into rows (id, digest, trial, failed, row) values (?, ?, ?, ?, ?) on conflict do update
+set failed = excluded.failed, row = excluded.row where excluded.failed = 0
 """
 
 
@@ -115,13 +104,9 @@ class Journal:
             make_private_folder(path.parent)
             make_private_file(path)
             self._take()
-        except NotPrivateError as error:
-            if used:
-                raise
-            self._give_up(f"this run cannot be resumed after an interruption: {error}")
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, ValueError, sqlite3.Error) as error:
             self.close()
-            if used or is_kind(error, sqlite3.SQLITE_BUSY):
+            if used or is_busy(error):
                 raise unusable(path, error) from None
             self._give_up(no_journal(path, error))
         else:
@@ -131,7 +116,6 @@ class Journal:
         """Lock the file until this process ends, and read its command and number of rows."""
         database = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         self._database = database
-        database.text_factory = bytes  # invalid UTF-8 must be no error: it is no row
         database.execute("pragma locking_mode=exclusive")
         database.execute("pragma journal_mode=wal").fetchall()
         database.execute("begin exclusive")
@@ -139,10 +123,9 @@ class Journal:
         # Commits survive the process; only the verdict cache must survive a power cut.
         database.execute("pragma synchronous=normal")
         ((found,),) = database.execute("pragma quick_check(1)").fetchall()
-        if found != b"ok":
-            raise sqlite3.DatabaseError(found.decode(errors="replace").splitlines()[-1])
+        if found != "ok":
+            raise sqlite3.DatabaseError(found.splitlines()[-1])
         database.executescript(TABLES)
-        database.execute("select failed, row, checksum from rows where id = '' and digest = '' and trial = 0")
         (self.reuse.num_rows,) = database.execute(
             "select count(*) from (select distinct id, trial from rows)"
         ).fetchone()
@@ -161,13 +144,16 @@ class Journal:
         """Return the stored row of a question; None if it must be asked."""
         if not self.reuse.num_rows:
             return None
-        select = "select row, checksum from rows where id = ? and digest = ? and trial = ?"
+        select = "select row from rows where id = ? and digest = ? and trial = ?"
         try:
             stored = self._database.execute(select, [question.id, question.digest, trial]).fetchone()
         except sqlite3.Error as error:  # the disk failed meanwhile
             self._give_up(f"{self.path}: cannot be read: {error}; its questions are rerun")
             return None
-        row = row_in(stored[0], stored[1], question, trial) if stored else None
+        try:
+            row = Row.model_validate_json(stored[0]) if stored else None
+        except ValidationError:  # of another version
+            return None
         if row is None:
             return None
         if self._retry_errors and row.error:
@@ -180,11 +166,9 @@ class Journal:
         """Store a row durably. An error never replaces an earlier row."""
         if self.problem:
             return
-        if not self.path.exists():
-            self._give_up(no_journal(self.path, "the file was removed"))
-            return
+        line = [row.id, row.digest, row.trial, bool(row.error)]
         try:
-            self._database.execute(INSERT, line_of(row))
+            self._database.execute(INSERT, [*line, row.model_dump_json(exclude_defaults=True)])
         except sqlite3.Error as error:
             self._give_up(f"{no_journal(self.path, error)}; later rows are not stored")
 
@@ -231,23 +215,11 @@ def read_command(path: Path) -> dict[str, Any]:
         return {}
     try:
         check_owner(*sqlite_files(path))
-        try:
-            return _read_command(path, "ro")
-        except sqlite3.OperationalError as error:
-            if not is_kind(error, *NOT_WRITABLE):
-                raise
-            return _read_command(path, "rw", "pragma locking_mode=exclusive")
-    except (sqlite3.Error, OSError) as error:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0)) as database:
+            made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
+            return command_in(database) if made else {}
+    except (OSError, ValueError, sqlite3.Error) as error:
         raise unusable(path, error) from None
-
-
-def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
-    """Return the data about a run; on a full disk only `mode` "rw" works, as there is no room for another file."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=0)) as database:
-        database.text_factory = bytes
-        database.execute(before)
-        made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
-        return command_in(database) if made else {}
 
 
 def delete_journal(path: Path) -> None:
@@ -258,13 +230,9 @@ def delete_journal(path: Path) -> None:
 
 
 def command_in(database: sqlite3.Connection) -> dict[str, Any]:
-    """Return the data about the run in an open journal; empty if it cannot be read."""
+    """Return the data about the run in an open journal; empty if it has none."""
     found = database.execute("select text from command").fetchone()
-    try:
-        command = json.loads(found[0]) if found else None
-    except (ValueError, TypeError, RecursionError):
-        return {}
-    return command if isinstance(command, dict) else {}
+    return dict(json.loads(found[0])) if found else {}
 
 
 def size_of(path: Path) -> int:
@@ -272,20 +240,3 @@ def size_of(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_size if path.is_file() else 0
     return 0
-
-
-def line_of(row: Row) -> tuple[str, str, int | None, bool, str, int]:
-    """Return the stored columns of a row: id, digest, trial, True if it failed, text, and checksum of the text."""
-    text = row.model_dump_json(exclude_defaults=True)
-    return row.id, row.digest, row.trial, bool(row.error), text, crc32(text.encode())
-
-
-def row_in(text: object, checksum: object, question: Question, trial: int) -> Row | None:
-    """Return the row of a question; None if its text is damaged or from another version."""
-    if not isinstance(text, bytes) or crc32(text) != checksum:
-        return None
-    try:
-        row = Row.model_validate_json(text)
-    except ValidationError:
-        return None
-    return row if (row.id, row.digest, row.trial) == (question.id, question.digest, trial) else None

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
@@ -19,7 +20,7 @@ from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.settings import Command, EvaluationConfig
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.run import CODE, CORPUS, last_state
-from evaltrack.system.files import NotPrivateError, check_owner, state_folder, store_private_file
+from evaltrack.system.files import check_owner, state_folder, store_private_file
 from evaltrack.tracking.find_runs import find_journaled, is_there, named_run
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, find_run
@@ -69,22 +70,18 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
 
     Raises:
         UsageError: `resume` names a run that cannot be resumed: it has no journal, is finished, or was another
-            evaluation (the message names each difference). Or another user owns the folder of the journals.
+            evaluation (the message names each difference).
     """
     if resume and os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
     if resume and resume != AUTO:
         return _resume_named(named_run(store, resume).info.run_id, now, store, retry_errors=retry_errors)
     if resume is None:
-        try:
-            remove_old()
-        except NotPrivateError:
-            return Choice(new_journal())  # that folder holds nothing to resume; the journal reports the reason
-    passed_over: list[str] = []
-    unfinished = next((journal for journal in journals(passed_over) if _same(journal[1], now)), None)
+        remove_old()
+    unfinished = next((journal for journal in journals() if _same(journal[1], now)), None)
     if unfinished is None:
         nothing = "--resume auto: this command has no interrupted run, so this is a new run" if resume else None
-        return Choice(new_journal(), hint="; ".join(passed_over) or nothing)
+        return Choice(new_journal(), hint=nothing)
     path, run_id = unfinished[0], unfinished[1].get("run_id") or find_journaled(store, unfinished[0].stem)
     if run_id and not is_there(store, run_id):
         return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
@@ -96,10 +93,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
 
 def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
     path, before = _find_journal(run_id, store)
-    different = _differences(before, now)
-    if different is None:
-        raise UsageError(f"run {run_id} was started by another version of evaltrack; evaluate again")
-    if different:
+    if different := _differences(before, now):
         raise UsageError(f"run {run_id} is a different evaluation: {'; '.join(different)}. Start a new run")
     if before.get("finished") and not retry_errors:
         raise UsageError(f"run {run_id} is finished; rerun its failed questions with `retry_errors=True`")
@@ -151,18 +145,15 @@ def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
 
 def _same(stored: dict[str, Any], now: dict[str, Any]) -> bool:
     is_open = stored.get("experiment") == now["experiment"] and not stored.get("finished")
-    return is_open and _differences(stored, now) == []
+    return is_open and not _differences(stored, now)
 
 
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str] | None:
-    """Return the differences that affect rows; changed lines of the golden set are handled one by one.
-
-    None if the data are from another version of evaltrack.
-    """
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Return the differences that affect rows; changed lines of the golden set are handled one by one."""
     try:
         was, new = _shaping(before), _shaping(now)
     except (KeyError, TypeError, AttributeError, ValueError):
-        return None
+        return ["it was started by another version of evaltrack"]
     return [shown_text(f"{part} is {was.get(part)!r}, not {new[part]!r}") for part in new if was.get(part) != new[part]]
 
 
@@ -190,63 +181,35 @@ def journal_named(name: str) -> Path | None:
     return state_folder() / f"{name}{ENDING}" if re.fullmatch(r"[0-9a-f]{32}", name) else None
 
 
-def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every journal that no process has open with the data about its run, the newest first.
-
-    Messages about damaged journals are appended to `passed_over`.
-
-    Raises:
-        NotPrivateError: another user owns the folder.
-    """
-    for path in sorted(_paths(), key=last_written, reverse=True):
-        try:
-            stored = read_command(path)
-        except JournalBusyError:
-            continue
-        except UsageError as error:
-            if passed_over is not None:
-                passed_over.append(f"not resumed: {error}")
-            continue
-        if stored:
-            yield path, stored
+def journals() -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield every journal that can be read and no process has open, with the data about its run, the newest first."""
+    for path in _paths():
+        with suppress(UsageError):
+            if stored := read_command(path):
+                yield path, stored
 
 
 def remove_old() -> None:
-    """Remove the journals without changes for `KEPT_DAYS`, unless a process has them open.
-
-    Raises:
-        NotPrivateError: another user owns the folder.
-    """
+    """Remove the journals without changes for `KEPT_DAYS`."""
     for path in _paths():
-        if time.time() - last_written(path) > KEPT_DAYS * 86_400:
-            try:
-                read_command(path)
-            except JournalBusyError:
-                continue
-            except UsageError:
-                pass  # damaged ones are removed too
-            delete_journal(path)
+        with suppress(OSError):  # another process removed it
+            if time.time() - _last_written(path) > KEPT_DAYS * 86_400:
+                delete_journal(path)
 
 
 def _paths() -> list[Path]:
+    """Return the paths of all journals, the newest first."""
     with suppress(OSError):
-        check_owner(state_folder())
-        return [path for path in state_folder().glob(f"*{ENDING}") if journal_named(path.stem)]
+        check_owner()
+        paths = [path for path in state_folder().glob(f"*{ENDING}") if journal_named(path.stem)]
+        return sorted(paths, key=_last_written, reverse=True)
     return []
 
 
-def last_written(path: Path) -> float:
-    """Return the time of the last write in seconds since the epoch; 0 if another process removed it.
-
-    An empty write-ahead log was created by a reader and is ignored.
-    """
-    times = [0.0]
-    for each in (path, path.with_name(f"{path.name}-wal")):
-        with suppress(OSError):
-            status = each.stat()
-            if status.st_size or each == path:
-                times.append(status.st_mtime)
-    return max(times)
+def _last_written(path: Path) -> float:
+    """Return the seconds from 1970 to the last write. SQLite writes to its log, and a reader makes an empty one."""
+    log = path.with_name(f"{path.name}-wal")
+    return max(each.stat().st_mtime for each in (path, log) if each == path or (log.exists() and log.stat().st_size))
 
 
 # The commands of runs. The tracking store, its artifacts and its tags are data: anyone with write access to them could
@@ -254,18 +217,14 @@ def last_written(path: Path) -> float:
 # settings file or the user's own state folder.
 
 COMMANDS_KEPT_DAYS = 365
-SIZE_LIMIT = 1_000_000
-"""Largest size of a saved command in bytes; evaltrack writes no larger one."""
 
 
 def save_command(run_id: str, command: Command) -> str | None:
     """Save the command of a run in the state folder. Return a note if that fails, else None."""
     path = _command_path(run_id)
-    if path is None:
-        return None
     try:
         store_private_file(path, command.model_dump_json(), path.parent, COMMANDS_KEPT_DAYS)
-    except (OSError, NotPrivateError) as error:
+    except OSError as error:
         return f"the command of the run is not stored, so reruns must name `target=` and `judge=`: {error}"
     return None
 
@@ -274,20 +233,16 @@ def saved_command(run_id: str) -> Command | None:
     """Return the command of a run that was evaluated on this machine; None if it is missing or cannot be read.
 
     Raises:
-        UsageError: it has another version, was given in another folder, or belongs to another user.
+        UsageError: it has another version, or was given in another folder.
     """
     path = _command_path(run_id)
     try:
-        check_owner(path or state_folder())
-        if path is None or path.stat().st_size > SIZE_LIMIT:
-            return None
-        saved = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        check_owner(path.parent, path)
+        return Command.of_json(json.loads(path.read_bytes()))
+    except (OSError, ValueError):
         return None
-    return Command.of_json(saved) if isinstance(saved, dict) else None
 
 
-def _command_path(run_id: str) -> Path | None:
-    """Return the path of a run's command; None for an id that is not a valid file name."""
-    is_name = re.fullmatch(r"[A-Za-z0-9][\w-]{0,100}", run_id, re.ASCII)
-    return state_folder() / "commands" / f"{run_id}.json" if is_name else None
+def _command_path(run_id: str) -> Path:
+    """Return the path of a run's command. A store may hold any id, so it is no path."""
+    return state_folder() / "commands" / f"{quote(run_id, safe='')}.json"

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from evaltrack.errors import UsageError
 from evaltrack.records import Verdict
 from evaltrack.system.files import (
-    NotPrivateError,
     check_owner,
     make_private_file,
     make_private_folder,
@@ -44,8 +43,6 @@ class VerdictCache:
             )
             self._database.execute("pragma synchronous=full")  # paid verdicts outlive a power cut
             self._database.execute(TABLE)
-        except NotPrivateError as error:
-            self.problem = f"verdicts are not cached: {error}"
         except (OSError, sqlite3.Error) as error:
             self.problem = f"verdicts are not cached: {self._path}: {error}"
 
@@ -93,4 +90,4 @@ def clear_cache(folder: Path) -> None:
         for each in sqlite_files(path):
             each.unlink(missing_ok=True)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be removed: {error.strerror}") from None
+        raise UsageError(f"{path}: cannot be removed: {error.strerror or error}") from None

@@ -181,10 +181,6 @@ SQLITE_ENDS = ("", "-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite makes for one database."""
 
 
-class NotPrivateError(UsageError):
-    """A file or folder belongs to another user."""
-
-
 def state_folder() -> Path:
     """Return `EVALTRACK_STATE_DIR`, or `evaltrack` in the user's state folder.
 
@@ -223,8 +219,7 @@ def make_private_folder(folder: Path) -> None:
     """Make a folder that only the user can enter, and its parents. An existing folder keeps its mode.
 
     Raises:
-        NotPrivateError: another user owns it.
-        OSError: it cannot be made.
+        OSError: it cannot be made, or another user owns it.
     """
     check_owner(folder)
     for each in reversed(folder.absolute().parents):
@@ -239,8 +234,7 @@ def make_private_file(path: Path) -> None:
     SQLite gives its other files the mode of this one.
 
     Raises:
-        NotPrivateError: another user owns it, or another file of the same database.
-        OSError: it cannot be made.
+        OSError: it cannot be made, or another user owns it or another file of the same database.
     """
     check_owner(*sqlite_files(path))
     path.touch(0o600)  # does not open an existing file: closing it would release SQLite's locks
@@ -251,8 +245,7 @@ def store_private_file(path: Path, text: str, folder: Path, days: int) -> None:
     """Write a file that only the user can read, and remove files in `folder` that were not written for some days.
 
     Raises:
-        NotPrivateError: another user owns a folder.
-        OSError: it cannot be written.
+        OSError: it cannot be written, or another user owns a folder.
     """
     make_private_folder(folder)
     for each in folder.rglob("*"):
@@ -267,26 +260,15 @@ def store_private_file(path: Path, text: str, folder: Path, days: int) -> None:
 
 
 def check_owner(*paths: Path) -> None:
-    """Check the owner of existing files and folders, in the state folder also of their parents.
+    """Check the owner of existing files and folders and of the state folder, on systems that have owners.
 
     Raises:
-        NotPrivateError: another user owns one, or a link to it, and could have written its content.
+        PermissionError: another user owns one, and could have written its content.
     """
-    if not hasattr(os, "geteuid"):
-        return
-    state = state_folder()
-    for path in paths:
-        for each in (path, *path.parents):
-            if each in (path, state) or state in each.parents:
-                _check_owner(each)
-
-
-def _check_owner(path: Path) -> None:
-    owners = {path.lstat().st_uid} if path.is_symlink() else set()
-    owners |= {path.stat().st_uid} if path.exists() else set()
-    if others := owners - {0, os.geteuid()}:
-        cure = f"set {STATE_VARIABLE} and {CACHE_VARIABLE} to folders of your own"
-        raise NotPrivateError(f"{path}: belongs to another user (uid {min(others)}), and is not used; {cure}")
+    for path in (state_folder(), *paths):
+        if hasattr(os, "geteuid") and path.exists() and (owner := path.stat().st_uid) not in (0, os.geteuid()):
+            cure = f"set {STATE_VARIABLE} and {CACHE_VARIABLE} to folders of your own"
+            raise PermissionError(f"{path}: belongs to another user (uid {owner}), and is not used; {cure}")
 
 
 def sqlite_files(path: Path) -> list[Path]:

@@ -41,12 +41,6 @@ def somebody_owns_it(folder: Path) -> None:
     os.chown(folder, SOMEBODY, -1)
 
 
-def a_link_of_somebody(folder: Path) -> None:
-    moved = folder.rename(folder.parent / "moved")
-    folder.symlink_to(moved)
-    os.chown(folder, SOMEBODY, -1, follow_symlinks=False)
-
-
 def somebody_owns_the_file(folder: Path) -> None:
     os.chown(next(folder.glob("*.sqlite")), SOMEBODY, -1)
 
@@ -58,7 +52,7 @@ def somebody_owns_the_log(folder: Path) -> None:
 
 
 WHY = "belongs to another user"
-FOREIGN = [somebody_owns_it, a_link_of_somebody, somebody_owns_the_file, somebody_owns_the_log]
+FOREIGN = [somebody_owns_it, somebody_owns_the_file, somebody_owns_the_log]
 foreign = pytest.mark.parametrize("give", FOREIGN, ids=lambda give: give.__name__)
 
 
@@ -73,7 +67,7 @@ def test_a_cache_that_others_own_is_not_used(
     cache = open_cache(folder)
     assert cache.get("key") is None
     assert (problem := cache.problem) is not None
-    assert problem.startswith(f"verdicts are not cached: {tmp_path}")
+    assert problem.startswith("verdicts are not cached: ")
     assert WHY in problem
     assert problem.endswith("set EVALTRACK_STATE_DIR and EVALTRACK_CACHE_DIR to folders of your own")
     cache.put("other", PAID)
@@ -93,12 +87,7 @@ def test_a_journal_that_others_own_is_not_resumed(
     give(path.parent)
     with pytest.raises(UsageError, match=WHY):
         Journal(path, {"command": "c"})
-    passed_over: list[str] = []
-    try:
-        assert list(journals(passed_over)) == []
-    except UsageError as error:
-        passed_over.append(str(error))
-    assert WHY in passed_over[0]
+    assert list(journals()) == []
 
 
 @as_root
@@ -110,9 +99,8 @@ def test_a_run_with_a_state_folder_of_another_user(
     somebody_owns_it(tmp_path / "state")
     golden, target = golden_set(tmp_path / "golden", {"a": "I do not know."}, expected_chunks=[])
     more = ["--resume", "auto"] if resume else []
-    assert cli("run", golden, "-t", target, "--output", "json", *more) == (2 if resume else 0)
-    ended = capfd.readouterr()
-    told = ended.err if resume else "\n".join(json.loads(ended.out)["notes"])
+    assert cli("run", golden, "-t", target, "--output", "json", *more) == 0
+    told = "\n".join(json.loads(capfd.readouterr().out)["notes"])
     place = tmp_path / "state"
     assert f"{place}: belongs to another user (uid {SOMEBODY}), and is not used; set EVALTRACK_STATE_DIR" in told
     assert list(place.iterdir()) == []
