@@ -8,16 +8,12 @@ import hashlib
 import os
 import secrets
 import stat
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.system import retries
 
 
 @contextmanager
@@ -52,42 +48,24 @@ def content_digest(path: Path, digits: int = 12) -> str:
         return ""
 
 
-def replace_file(part: Path, path: Path) -> None:
-    """Rename the file `part` to `path` and replace an existing file.
-
-    Windows refuses this while another program has `path` open; the rename is then retried for a second.
-
-    Raises:
-        OSError: it cannot be renamed.
-    """
-    if _refuses_open_files():
-        retries.FILE_IS_OPEN.call(lambda: part.replace(path), lambda error: isinstance(error, PermissionError))
-    else:
-        part.replace(path)
-
-
-def _refuses_open_files() -> bool:
-    return os.sep == "\\"
-
-
 def write_new_files(files: Mapping[Path, Iterable[str]], *, force: bool) -> None:
     """Write texts in UTF-8 to new files, all of them or none. Missing folders are made. `force` replaces files.
 
     Raises:
-        UsageError: a file exists, also if another process made it in the meantime, or cannot be written.
+        UsageError: a file exists, or cannot be written.
         InconclusiveError: the disk is full or fails.
     """
     for path in files:
         if not force and os.path.lexists(path):
-            raise _there_already(path)
+            raise UsageError(f"{path}: already exists; name another file, or replace it with `force=True`")
         check_result_file(path)
     try:
-        _write_all(files, force=force)
+        _write_all(files)
     except OSError as error:
         raise _unwritten(", ".join(map(str, files)), error) from None
 
 
-def _write_all(files: Mapping[Path, Iterable[str]], *, force: bool) -> None:
+def _write_all(files: Mapping[Path, Iterable[str]]) -> None:
     """Write files under temporary names, and rename them once all are on the disk. A replaced file's mode is kept."""
     parts = {path: path.with_name(f".evaltrack-{secrets.token_hex(6)}.part") for path in files}
     try:
@@ -100,25 +78,11 @@ def _write_all(files: Mapping[Path, Iterable[str]], *, force: bool) -> None:
             if path.exists():
                 part.chmod(stat.S_IMODE(path.stat().st_mode))
         for path, part in parts.items():
-            (replace_file if force else _rename_to_new)(part, path)
+            part.replace(path)
     finally:
         for part in parts.values():
             with suppress(OSError):
                 part.unlink(missing_ok=True)
-
-
-def _rename_to_new(part: Path, path: Path) -> None:
-    """Rename, but never over another file. Without hard links there is a moment between the check and the rename."""
-    try:
-        os.link(part, path)
-    except OSError:
-        if os.path.lexists(path):
-            raise _there_already(path) from None
-        replace_file(part, path)
-
-
-def _there_already(path: Path) -> UsageError:
-    return UsageError(f"{path}: already exists; name another file, or replace it with `force=True`")
 
 
 def _unwritten(what: object, error: OSError, cure: str = "name another file") -> InconclusiveError:
@@ -158,7 +122,7 @@ def write_result_file(path: Path, pieces: Iterable[str], cure: str = "name anoth
             with path.open("w", encoding="utf-8", newline="\n") as file:
                 file.writelines(pieces)
         else:
-            _write_all({Path(os.path.realpath(path)): pieces}, force=True)
+            _write_all({Path(os.path.realpath(path)): pieces})
     except OSError as error:
         raise _unwritten(path, error, cure) from error
 
@@ -182,37 +146,17 @@ SQLITE_ENDS = ("", "-wal", "-shm", "-journal")
 
 
 def state_folder() -> Path:
-    """Return `EVALTRACK_STATE_DIR`, or `evaltrack` in the user's state folder.
+    """Return `EVALTRACK_STATE_DIR`, or `evaltrack` in `XDG_STATE_HOME`, else in `~/.local/state`."""
+    import platformdirs
 
-    That folder is `XDG_STATE_HOME`, else `~/.local/state`.
-    """
-    return _user_folder(STATE_VARIABLE, "state")
+    return Path(os.environ.get(STATE_VARIABLE) or platformdirs.user_state_path("evaltrack", appauthor=False))
 
 
 def cache_folder() -> Path:
-    """Return `EVALTRACK_CACHE_DIR`, or `evaltrack` in the user's cache folder.
-
-    That folder is `XDG_CACHE_HOME`, else `~/.cache`.
-    """
-    return _user_folder(CACHE_VARIABLE, "cache")
-
-
-def _user_folder(variable: str, kind: Literal["state", "cache"]) -> Path:
+    """Return `EVALTRACK_CACHE_DIR`, or `evaltrack` in `XDG_CACHE_HOME`, else in `~/.cache`."""
     import platformdirs
 
-    if folder := os.environ.get(variable):
-        return Path(folder)
-    usual = {"state": platformdirs.user_state_path, "cache": platformdirs.user_cache_path}
-    try:
-        return usual[kind]("evaltrack", appauthor=False)
-    except RuntimeError:
-        return _homeless() / kind
-
-
-@cache
-def _homeless() -> Path:
-    """Make a new folder for a user without a home. Its random name keeps others from making it first."""
-    return Path(tempfile.mkdtemp(prefix="evaltrack-"))
+    return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_path("evaltrack", appauthor=False))
 
 
 def make_private_folder(folder: Path) -> None:
@@ -256,7 +200,7 @@ def store_private_file(path: Path, text: str, folder: Path, days: int) -> None:
     part = path.with_name(f"{secrets.token_hex(16)}.part")
     make_private_file(part)
     part.write_text(text, encoding="utf-8")
-    replace_file(part, path)
+    part.replace(path)
 
 
 def check_owner(*paths: Path) -> None:

@@ -1,4 +1,4 @@
-"""Defines retry policies for MLflow stores and locked files, and the time limit of model calls.
+"""Defines retry policies for MLflow stores, and the time limit of model calls.
 
 Calls of a model are retried by `evaltrack.judges.client`, which makes all questions wait if a server asks for a pause.
 """
@@ -46,6 +46,3 @@ DOWNLOAD_FAILED = Policy(0.3, 1.0, calls=3)
 
 NAMED_AT_ONCE = Policy(0.0, 0.0, calls=4)
 """Another run named the same dataset at the same time."""
-
-FILE_IS_OPEN = Policy(0.05, 0.05, calls=21)
-"""Windows does not replace a file that another program, such as an editor or a virus scanner, has open."""

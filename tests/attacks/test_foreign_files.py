@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import stat
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,11 +15,11 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import journals
-from evaltrack.judges.cache import FILE, clear_cache
-from evaltrack.records import Question, Response, Verdict
+from evaltrack.judges.cache import FILE, cache_bytes, clear_cache
+from evaltrack.records import Question, Response, Row, Verdict
 from evaltrack.records.row import row_of
-from tests.conftest import REPO, OpenCache, evaltrack
-from tests.judging import cli, golden_set
+from tests.conftest import OpenCache, REPO, evaltrack
+from tests.judging import JUDGE, cli, golden_set, scored_reply, serving
 
 SOMEBODY = 54321
 """The uid and gid of a user who is not there."""
@@ -125,31 +124,6 @@ def test_nobody_else_reads_verdicts(tmp_path: Path, open_cache: OpenCache) -> No
     (tmp_path / FILE).touch(0o644)
     kept(open_cache, tmp_path)
     assert modes(tmp_path, tmp_path / FILE) == {tmp_path.name: "0o755", FILE: "0o600"}
-
-
-HOMELESS = """
-import os, platformdirs, tempfile
-from pathlib import Path
-from evaltrack.system.files import cache_folder
-from evaltrack.system.files import state_folder
-os.setgid(54321), os.setuid(54321)
-print(cache_folder(), state_folder(), cache_folder(), oct(cache_folder().parent.stat().st_mode & 0o777))
-"""
-
-
-@as_root
-def test_a_user_without_a_home_gets_a_folder_that_nobody_foresees() -> None:
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("EVALTRACK_", "XDG_", "HOME"))}
-    command, said = [sys.executable, "-c", HOMELESS], []
-    for _ in range(2):
-        ended = subprocess.run(command, cwd=REPO, env=env, capture_output=True, text=True, timeout=60)
-        assert ended.returncode == 0, ended.stderr
-        said.append(ended.stdout.split())
-    for cache, state, again, mode in said:
-        assert Path(cache).parent == Path(state).parent
-        assert (again, mode) == (cache, "0o700")
-        shutil.rmtree(Path(cache).parent)
-    assert said[0][0] != said[1][0]
 
 
 def test_the_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None:

@@ -1,4 +1,4 @@
-"""Locks and renames, where the system has them and where it refuses them."""
+"""Locks and writes of files."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.system import retries
 from evaltrack.system.files import (
     check_result_file,
     locked_folder,
-    replace_file,
     user_name,
     write_new_files,
     write_result_file,
 )
-from evaltrack.system.retries import Policy
 from tests.files import put
 
 IS_FREE = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)"
@@ -48,74 +45,13 @@ def test_a_folder_that_is_not_there_is_the_matter_of_the_block(tmp_path: Path) -
         (tmp_path / "none/file").read_bytes()
 
 
-class Refusals:
-    """Counts renames and refuses the first of them, as Windows does while a file is open elsewhere."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-        self.tries, rename = 0, Path.replace
-
-        def replace(part: Path, path: Path) -> Path:
-            self.tries += 1
-            if self.tries <= number:
-                raise PermissionError(13, "Access is denied")
-            return rename(part, path)
-
-        monkeypatch.setattr(Path, "replace", replace)
-        monkeypatch.setattr(retries, "FILE_IS_OPEN", Policy(0.0, 0.0, calls=21))
-
-
-@pytest.mark.parametrize(("refused", "tries"), [(0, 1), (3, 4), (20, 21), (21, 21)])
-def test_windows_is_given_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int, tries: int) -> None:
-    part, path = tmp_path / "part", tmp_path / "path"
-    part.write_text("new")
-    path.write_text("old")
-    refusals = Refusals(monkeypatch, refused)
-    monkeypatch.setattr("os.sep", "\\")
-    if refused > 20:
-        with pytest.raises(PermissionError):
-            replace_file(part, path)
-    else:
-        replace_file(part, path)
-    monkeypatch.undo()
-    assert refusals.tries == tries
-    assert path.read_text() == ("old" if refused > 20 else "new")
-
-
-def test_elsewhere_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "part").touch()
-    refusals = Refusals(monkeypatch, 1)
-    with pytest.raises(PermissionError):
-        replace_file(tmp_path / "part", tmp_path / "path")
-    assert refusals.tries == 1
-
-
-def overtaken(path: Path) -> None:
-    """Write a file that another process makes before it is whole."""
-
-    def pieces() -> Iterator[str]:
-        yield "new\n"
-        put(path, "other\n")
-
-    write_new_files({path: pieces()}, force=False)
-
-
-def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
+def test_a_file_that_exists_is_kept(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.jsonl", "old\n")
     with pytest.raises(UsageError, match="already exists"):
-        overtaken(tmp_path / "a.jsonl")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
-    assert (tmp_path / "a.jsonl").read_text() == "other\n"
-
-
-def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> None:
-        raise OSError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refused)
-    write_new_files({tmp_path / "a": ["new\n"]}, force=False)
-    assert (tmp_path / "a").read_text() == "new\n"
-    with pytest.raises(UsageError, match="already exists"):
-        overtaken(tmp_path / "b")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+        write_new_files({tmp_path / "b.jsonl": ["new"], path: ["new\n"]}, force=False)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]
+    write_new_files({path: ["new\n"]}, force=True)
+    assert path.read_text() == "new\n"
 
 
 def names(folder: Path) -> set[str]:
