@@ -11,23 +11,19 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from difflib import get_close_matches
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
 from evaltrack.errors import GoldenError, Guide
-from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed, spread_kind
+from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
 from evaltrack.system.files import check_result_file, content_digest, locked_folder, write_result_file
 
 MAX_QUESTION_BYTES = 1 << 20
 MAX_ARRAY_BYTES = 64 << 20
 
 ARRAY = "write one question a line, or name the file .json"
-SPREAD = {"an array": ARRAY, "an object": "write each question on one line, as `jq -c .` does"}
-"""Fixes for a value over several lines in a `.jsonl` file."""
-
 Entry = tuple[int, object | ValueError]
 """A line number (from 1), and the parsed JSON value there or the error that says why it cannot be parsed."""
 
@@ -76,20 +72,10 @@ def text_lines(path: Path, limit: int) -> Iterator[tuple[int, bytes | ValueError
 def line_entries(
     path: Path,
     limit: int = MAX_QUESTION_BYTES,
-    spread: Mapping[str, str] = SPREAD,
     read: Callable[..., Any] = from_json,
 ) -> Iterator[Entry]:
-    """Yield the lines of a `.jsonl` file, each of at most `limit` bytes, parsed by `read`.
-
-    If the first value continues over several lines, the only entry is an error with its fix in `spread`.
-    """
-    lines = text_lines(path, limit)
-    start = list(islice(lines, 2))
-    first, second = ([text if isinstance(text, bytes) else b"" for _, text in start] + [b"", b""])[:2]
-    if kind := spread_kind(first, second):
-        yield start[0][0], ValueError(f"holds {kind} over several lines; {spread[kind]}")
-        return
-    for number, text in chain(start, lines):
+    """Yield the lines of a `.jsonl` file, each of at most `limit` bytes, parsed by `read`."""
+    for number, text in text_lines(path, limit):
         yield number, _parse(text, read=read) if isinstance(text, bytes) else text
 
 

@@ -33,12 +33,6 @@ SHOWN = 4
 MAX_LINE_BYTES = 16 << 20
 """Maximum bytes of one verdict."""
 
-SPREAD = {
-    "an array": "write each verdict on one line, as `jq -c .[]` does",
-    "an object": "write each verdict on one line, as `jq -c .` does",
-}
-"""Fixes for a value over several lines."""
-
 ANSWER_DIGEST = re.compile(r"[0-9a-f]{16}")
 
 FIELDS = (
@@ -70,7 +64,7 @@ class RecordedJudge(Judge):
         self._lines = dict[tuple[str, str], int]()
         problems: list[str] = []
         try:
-            for number, value in line_entries(path, MAX_LINE_BYTES, SPREAD):
+            for number, value in line_entries(path, MAX_LINE_BYTES):
                 self._add(number, value, problems)
         except OSError as error:
             raise UsageError(f"recorded judge {path}: cannot be read: {error.strerror}") from None

@@ -47,24 +47,6 @@ def other_encoding(start: bytes) -> str:
     return "is UTF-16; save it as UTF-8" if wide else ""
 
 
-def spread_kind(first: bytes, second: bytes) -> str:
-    """Return `an array` or `an object` that spans several lines, in a file that should have one object a line.
-
-    Empty if there is none.
-
-    Args:
-        first: The file's first line that is not blank.
-        second: Its next line that is not blank. If that begins an object, the first line is only cut off.
-    """
-    try:
-        from_json(first)
-    except ValueError as error:
-        ends_early = str(error).startswith("EOF while parsing") and "a string" not in str(error)
-        is_cut_off = not second or (first.startswith(b"{") and second.startswith(b"{"))
-        return {b"[": "an array", b"{": "an object"}.get(first[:1], "") if ends_early and not is_cut_off else ""
-    return ""
-
-
 def parsed(
     raw: bytes, *, allow_nan: bool = False, may_repeat: bool = False, read: Callable[..., Any] = from_json
 ) -> Any:
@@ -109,7 +91,8 @@ def _words(message: str, *, is_line: bool) -> str:
     """Return ``invalid JSON: trailing comma at column 12; correct it``; of several lines with the line."""
     fault, _, place = message.rpartition(" at line ")
     here = place.partition(" ")[2] if is_line else f"line {place}"
-    return f"invalid JSON: {fault} at {here}; correct it"
+    cure = "complete it on the same line" if is_line and fault.startswith("EOF") else "correct it"
+    return f"invalid JSON: {fault} at {here}; {cure}"
 
 
 def no_repeats(text: str | bytes) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from itertools import chain
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
@@ -204,16 +203,6 @@ def read_usage(value: object) -> object:
     read = {name: _total(counts, formats) for name, formats in TOTALS.items()}
     read |= {name: next((counts[each] for each in names if each in counts), None) for name, names in PARTS.items()}
     return {name: count for name, count in read.items() if count is not None}
-
-
-def unread_counts(value: object) -> Iterator[str]:
-    """Yield the names of numbers in a usage that no known format has."""
-    held = plain(value)
-    if not isinstance(held, Mapping):
-        return
-    known = {name.partition(".")[0] for names in (*chain(*TOTALS.values()), *PARTS.values()) for name in names}
-    known |= {"total_tokens", "total_token_count"}
-    yield from (str(name) for name, item in held.items() if _counts(item) and _snake(name) not in known)
 
 
 def plain(value: object) -> object:

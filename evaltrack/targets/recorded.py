@@ -46,9 +46,6 @@ from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseErro
 from evaltrack.targets.responses import MAPPED, Expression, ResponseReader, as_response, take_expressions
 
 OWN = ("rows", "id", "question", "error")
-SPREAD = {"an object": "write each response on one line, or name their list with `rows=`"}
-"""Fix for a value over several lines."""
-
 MAX_LINE_BYTES = 16 << 20
 """Maximum bytes of one recorded response."""
 
@@ -72,7 +69,7 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
     if (rows := own.get("rows")) or start.startswith(b"["):
         return RecordedResponses(path, enumerate(_items(path, rows), start=1), own, reader, is_list=True)
     if start.startswith(b"{"):
-        lines = line_entries(path, MAX_LINE_BYTES, SPREAD, from_program)
+        lines = line_entries(path, MAX_LINE_BYTES, from_program)
         return RecordedResponses(path, lines, own, reader, is_list=False)
     if has_settings:
         raise UsageError(f"recorded target {path}: is not JSON, so settings cannot find anything in it")

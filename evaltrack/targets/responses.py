@@ -44,7 +44,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Response, Source
 from evaltrack.records.base import cut, without_halves
 from evaltrack.records.json_text import finding_words, from_program, kind_of, other_encoding
-from evaltrack.records.response import plain, read_usage, unread_counts
+from evaltrack.records.response import plain, read_usage
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import response_fields, source_fields
 
@@ -171,7 +171,6 @@ def _from_mapping(value: Mapping[Any, Any]) -> Response:
         calls = _list(fields["tool_calls"], "tool_calls", "it must be a list")
         fields["tool_calls"] = [as_tool_call(place, item, unread) for place, item in enumerate(calls)]
     if "usage" in fields:
-        unread += [f"usage.{name}" for name in unread_counts(fields["usage"])]
         fields["usage"] = read_usage(fields["usage"])
     return Response.model_validate(fields | ({"unread": _names(unread)} if unread else {}))
 

@@ -129,12 +129,7 @@ def test_a_bad_line(bad: str, said: str, tmp_path: Path) -> None:
     assert refusal(tmp_path, f"{line(id='first')}\n\n{bad}\n{line(id='last')}") == f"FILE:3: {said}"
 
 
-def test_a_file_of_another_form_has_one_fault(tmp_path: Path) -> None:
-    verdict = json.loads(line())
-    for value, kind, command in ((verdict, "an object", "jq -c ."), ([verdict], "an array", "jq -c .[]")):
-        cure = f"write each verdict on one line, as `{command}` does"
-        said = refusal(tmp_path, json.dumps(value, indent=2))
-        assert said == f"FILE:1: holds {kind} over several lines; {cure}"
+def test_a_file_of_another_encoding_has_one_fault(tmp_path: Path) -> None:
     assert refusal(tmp_path, line().encode("utf-16")).startswith("FILE:1: is not valid UTF-8 at byte 1; save the file")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaltrack.records import Usage
-from evaltrack.records.response import read_usage, unread_counts
+from evaltrack.records.response import read_usage
 from tests.files import data
 
 FORMS: dict[str, tuple[dict[str, Any], tuple[int, int, int | None, int | None]]] = data("targets.json")["usage"]
@@ -17,11 +17,6 @@ FORMS: dict[str, tuple[dict[str, Any], tuple[int, int, int | None, int | None]]]
 def test_forms(usage: dict[str, Any], counts: tuple[int, int, int | None, int | None]) -> None:
     read = Usage.model_validate(read_usage(usage))
     assert (read.prompt_tokens, read.completion_tokens, read.cached_tokens, read.reasoning_tokens) == tuple(counts)
-
-
-def test_a_count_that_no_form_knows_is_named() -> None:
-    usage = {"inputTokens": 5, "outputTokens": 4, "totalTokens": 9, "cost": 0.5, "region": "eu", "retries": 2}
-    assert list(unread_counts(usage)) == ["cost", "retries"]
 
 
 def test_of_no_known_form_nothing_is_read() -> None:
