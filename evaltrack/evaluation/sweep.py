@@ -36,9 +36,6 @@ from evaltrack.records.config import did_you_mean
 from evaltrack.records.json_text import finding_words
 from evaltrack.records.run import MAX_K
 
-MAX_BYTES = 1 << 20
-"""Maximum bytes of a sweep's file."""
-
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 MAX_CONFIGURATIONS = 200
 DIGEST_LENGTH = 16
@@ -46,13 +43,8 @@ DIGEST_LENGTH = 16
 OF_ALL = ("filter", "sample", "sample_seed", "redact", "scores", "experiment")
 """Settings of the whole sweep, whose lists are not values to try."""
 
-ELSEWHERE = {
-    "k": "write it outside of `settings`",
-    "run_name": "write `name` outside of `settings`",
-    "evaluation_json": "it applies to a single run",
-    "only_failed": "it applies to a single run",
-}
-"""Settings that a sweep refuses, and the reason or fix."""
+ELSEWHERE = ("k", "run_name", "evaluation_json", "only_failed")
+"""Settings of `evaltrack run` that are fields of the file, or are for a single run."""
 
 
 def _as_list(value: Any) -> Any:
@@ -119,10 +111,10 @@ def read_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
         for each in error.errors(include_url=False):
             names = SweepFile.model_fields if len(each["loc"]) == 1 else SweepTarget.model_fields
             problems.append(shown_text(finding_words(each, tuple(names))))
-    problems += _of_table("settings", raw.get("settings"))
+    problems += _of_table("settings", raw.get("settings"), ELSEWHERE)
     for number, target in enumerate(_as_list(raw.get("targets"))):
         if isinstance(target, Mapping):
-            problems += _of_table(f"targets.{number}.settings", target.get("settings"), is_own=True)
+            problems += _of_table(f"targets.{number}.settings", target.get("settings"), ELSEWHERE + OF_ALL)
     if problems:
         raise GoldenError([f"{place}: {problem}" for problem in problems])
     return sweep
@@ -132,26 +124,21 @@ def _content(path: Path) -> Any:
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: is not a sweep file; its name must end in {', '.join(SUFFIXES)}")
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path}: is larger than {MAX_BYTES:,} bytes; a sweep file has a few lines")
         return parsed_toml(path, path.read_bytes()) if path.suffix == ".toml" else read_yaml(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[str]:
-    """Yield the problems with settings of the whole sweep or of one target."""
+def _of_table(where: str, settings: Any, refused: Sequence[str]) -> Iterator[str]:
+    """Yield the problems with a table of settings; some names are refused."""
     for name, value in settings.items() if isinstance(settings, Mapping) else ():
         place = f"`{where}.{shown_text(str(name)[:80])}`"
-        if name in ELSEWHERE:
-            yield f"{place}: {ELSEWHERE[name]}"
-        elif is_own and name in OF_ALL:
-            yield f"{place}: it applies to the whole sweep; move it to the top level"
-        elif name == "target_options":
-            if not isinstance(value, Mapping):
-                yield f"{place}: write a table of the target's own settings"
-        elif name not in EvaluationConfig.model_fields:
+        if name not in EvaluationConfig.model_fields:
             yield f"{place}: there is no setting `{name}`; {did_you_mean(str(name), EvaluationConfig.model_fields)}"
+        elif name in refused:
+            yield f"{place}: cannot be set here; write it at the top level of the file, or leave it out"
+        elif name == "target_options" and not isinstance(value, Mapping):
+            yield f"{place}: write a table of the target's own settings"
         elif value == [] and name not in OF_ALL:
             yield f"{place}: the list is empty; name a value, or leave it out"
 
