@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -214,10 +213,6 @@ def strangers_note(path: Path, what: str, ids: Sequence[str]) -> str:
     return printable(f"{path}: {count(len(ids), what)} {none} ignored: {first}")
 
 
-ID_NAME = re.compile(r"(?i)(?:^|[_-])id$|^q(?:uestion)?id$")
-"""A pattern for field names that may hold the id of a question."""
-
-
 class RecordedLineError(ValueError):
     """A line that does not say which question it belongs to."""
 
@@ -231,9 +226,7 @@ def take_id(line: dict[str, Any], deed: str) -> str:
         RecordedLineError: the line has no id.
     """
     if "id" not in line:
-        near = next((name for name in line if ID_NAME.search(name)), "")
-        meant = f"rename `{near}`" if near else f"name the question that was {deed}"
-        raise RecordedLineError(f"`id` is missing; {meant}")
+        raise RecordedLineError(f"`id` is missing; name the question that was {deed}")
     key = as_key(line.pop("id"))
     if not isinstance(key, str) or not key:
         raise RecordedLineError(id_words(key))
