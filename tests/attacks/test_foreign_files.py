@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +13,11 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import journals
-from evaltrack.judges.cache import FILE, cache_bytes, clear_cache
-from evaltrack.records import Question, Response, Row, Verdict
+from evaltrack.judges.cache import FILE, clear_cache
+from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.row import row_of
-from tests.conftest import OpenCache, REPO, evaltrack
-from tests.judging import JUDGE, cli, golden_set, scored_reply, serving
+from tests.conftest import OpenCache, evaltrack
+from tests.judging import cli, golden_set
 
 SOMEBODY = 54321
 """The uid and gid of a user who is not there."""
