@@ -37,7 +37,6 @@ from evaltrack.tracking.rows import (
     value_problem,
 )
 from evaltrack.tracking.store import Store
-from evaltrack.tracking.tags import TRIALS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,20 +50,7 @@ def side_of_run(store: Store, run: Run, folder: Path) -> Side:
     """
     local = folder / run.run_id
     local.mkdir(exist_ok=True)
-    side = side_of_table(run, fetch_artifact(store, run, local))
-    return replace(side, trials=partial(_trials, store, run, local))
-
-
-def _trials(store: Store, run: Run, folder: Path, ids: Collection[str]) -> Mapping[str, list[Row]]:
-    """Return the trials of questions; none if their file is gone or damaged, since the rows hold the scores too."""
-    trials: dict[str, list[Row]] = {}
-    with suppress(TrackingError):
-        path = fetch_artifact(store, run, folder, TRIALS)
-        check_rows(path, by_trial=True)
-        for row in stored_rows(path, ids=ids):
-            trials.setdefault(row.id, []).append(row.without_texts())
-        return trials
-    return {}
+    return side_of_table(run, fetch_artifact(store, run, local))
 
 
 def side_of_table(info: Run, path: Path) -> Side:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
-from evaltrack.compare.causes import ORDER, causes_of
-from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, CauseKind, Change, ChangedQuestions, Fate
+from evaltrack.compare.causes import causes_of
+from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, ChangedQuestions, Fate
 from evaltrack.compare.differences import AllSources
 from evaltrack.compare.pairing import Paired, error_counts, numbers
 from evaltrack.metrics.catalogue import MAIN_SCORES
-from evaltrack.records import Reasoned
-from evaltrack.records.base import count
-from evaltrack.records.row import PRINTS, Row, compared_columns
+from evaltrack.records.row import PRINTS
 
 FATES: tuple[Fate, ...] = get_args(Fate)
-BETTER: tuple[Fate, ...] = ("fixed", "higher score")
 ALWAYS_LISTED: tuple[Fate, ...] = ("broke", "lost", "fixed")
 
 WHOLE_ROWS = 200
@@ -29,24 +24,8 @@ LISTED = 10_000
 SAMPLED = 2000
 """Identical questions that are shown if there are more than `LISTED` leaves room for."""
 
-MAX_DISTINCT = 20
-"""Distinct trials of one question that are read, the most frequent first."""
-
-TRIED = 1_000
-"""Questions of one side whose single trials are read."""
-
-OF_TRIAL = (
-    *("answer", "abstained", "error", "sources", "tool_calls", "verdicts"),
-    *Reasoned.model_fields,
-)
-"""The columns of a row that show one of its trials."""
-
 Moved = tuple[tuple[str, float, float], ...]
 """Scores that moved: name, before, now."""
-
-Explained = tuple[Row, Row, list[Cause]]
-"""The rows of both sides, showing the trials that have the causes, and the causes."""
-
 
 # Fates
 
@@ -165,9 +144,6 @@ class _Explainer:
         was, now = (side.rows(ids[:LISTED], frozenset(ids[:WHOLE_ROWS])) for side in sides)
         self._rows = {key: (was[key], now[key]) for key in ids[:LISTED]}
         self._all_sources = AllSources.of(was, now)
-        moved = [key for fate in (*WORSE, *BETTER) for key in by_fate[fate] if key in self._rows]
-        several = [[key for key in moved if rows[key].trials][:TRIED] for rows in (was, now)]
-        self._trials = [side.trials(ids) if ids else {} for side, ids in zip(sides, several, strict=True)]
         self._light: dict[Any, Any] = paired.frame[paired.frame["id"].isin(ids)].set_index("id").to_dict("index")
 
     def change(self, key: str, fate: Fate) -> Change:
@@ -176,7 +152,10 @@ class _Explainer:
         dropped, raised = (self._moved(light, worse=worse) for worse in (True, False))
         causes = [Cause("unknown", f"its rows were not read: more than {LISTED} questions changed")]
         if key in self._rows:
-            before, after, causes = self._explain(*self._rows[key], fate, dropped if fate in WORSE else raised)
+            before, after = self._rows[key]
+            causes = causes_of(before, after, self._k, worse=fate in WORSE, everywhere=self._all_sources)
+            if fate not in WORSE and causes[0].kind == "unknown":
+                causes = causes[1:] or causes
         return Change(
             id=key,
             question=after.question if after else "",
@@ -202,89 +181,3 @@ class _Explainer:
             if now < was if score.higher_is_better == worse else now > was:  # False if either is NaN
                 moves.append((score.name, was, now))
         return tuple([each for each in moves if each[0] in MAIN_SCORES] or moves)
-
-    def _explain(self, before: Row, after: Row, fate: Fate, moved: Moved) -> Explained:
-        """Return the rows to show, and the causes. With several trials, the failed ones are explained."""
-        worse = fate in WORSE
-        if not after.error and not (fate in BETTER and before.error):
-            made = self._explain_trials(before, after, moved, worse=worse)
-            if made and (worse or made[2][0].kind != "unknown"):
-                return made
-        causes = self._causes(before, after, worse=worse)
-        if not worse and causes[0].kind == "unknown":
-            causes = causes[1:] or causes
-        return before, after, causes
-
-    def _causes(self, before: Row, after: Row, *, worse: bool) -> list[Cause]:
-        return causes_of(before, after, self._k, worse=worse, everywhere=self._all_sources)
-
-    def _explain_trials(self, before: Row, after: Row, moved: Moved, *, worse: bool) -> Explained | None:
-        """Return the cause of most of the worse trials, each compared with the most similar passing trial.
-
-        That is the trial from which it differs latest in the flow.
-
-        The row of such a question holds means and shows one of its trials. Trials vary, so that two of them may differ
-        in ways that explain nothing: what a passing trial shares with a failing one is not the reason. If several
-        causes are equally frequent, it is the earliest in the flow. A gain is a loss with the sides exchanged. None
-        without several trials, or if none is worse than those of the good side.
-        """
-        sides = [trials.get(before.id) or [row] for trials, row in zip(self._trials, (before, after), strict=True)]
-        if not any(before.id in trials for trials in self._trials):
-            return None
-        good, bad = sides if worse else sides[::-1]
-        failed, what = _worse_trials(good, bad, moved if worse else tuple((name, now, was) for name, was, now in moved))
-        passing = _distinct([each for each in good if each.passed] or good)
-        votes, explained = Counter[tuple[CauseKind, str | None]](), dict[tuple[CauseKind, str | None], Explained]()
-        for row, times in _distinct(failed):
-            pairs = [(other, row) if worse else (row, other) for other, _ in passing]
-            read = [(*pair, self._causes(*pair, worse=worse)) for pair in pairs]
-            latest = max(read, key=lambda each: (ORDER.index(each[2][0].kind), -len(each[2])))
-            vote = latest[2][0].kind, latest[2][0].source
-            votes[vote] += times
-            explained.setdefault(vote, latest)
-        if not votes:
-            return None
-        winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
-        was, now, causes = explained[winner]
-        if len(bad) > 1:
-            share = f"{votes[winner]} of {count(len(failed), 'trial')} {what}{'' if worse else ' before'}"
-            causes[0] = replace(causes[0], detail=f"{causes[0].detail}, in {share}")
-        return _showing(before, was), _showing(after, now), causes
-
-
-# Several trials
-
-
-def _worse_trials(good: Sequence[Row], bad: Sequence[Row], drops: Moved) -> tuple[list[Row], str]:
-    """Return the failed trials if their share is larger than on the good side; else the trials with a lower score."""
-    if _failing(bad) > _failing(good):
-        return [row for row in bad if row.passed is False], "that failed"
-
-    def fell(row: Row, name: str, was: float, now: float) -> bool:
-        value = row.scores.get(name)
-        return value is not None and (value < was if now < was else value > was)
-
-    return [row for row in bad if any(fell(row, *score) for score in drops)], "with a lower score"
-
-
-def _failing(trials: Sequence[Row]) -> float:
-    measured = [row.passed for row in trials if row.passed is not None]
-    return measured.count(False) / len(measured) if measured else 0.0
-
-
-def _distinct(trials: Sequence[Row]) -> list[tuple[Row, int]]:
-    """Return trials with distinct contents, each with its frequency, the most frequent first."""
-    alike = defaultdict[object, list[Row]](list)
-    for row in trials:
-        alike[row.passed, *compared_columns(row).values()].append(row)
-    most = sorted(alike.values(), key=len, reverse=True)[:MAX_DISTINCT]
-    return [(rows[0], len(rows)) for rows in most]
-
-
-def _showing(row: Row, trial: Row) -> Row:
-    """Return the row with the columns of this trial. Known texts of sources are kept."""
-    texts = {source.text_digest: source.text for source in row.sources or () if source.text is not None}
-    sources = trial.sources and tuple(
-        each.model_copy(update={"text": texts.get(each.text_digest)}) for each in trial.sources
-    )
-    return row.model_copy(update={name: getattr(trial, name) for name in OF_TRIAL} | {"sources": sources})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,14 +35,12 @@ class Side:
     """One run, ready to be compared.
 
     `frame` holds its light columns in the order of the golden set. `rows` reads rows by id, without the texts of their
-    sources except for the ids in its second argument. `trials` reads the single trials of questions that were asked
-    several times, without texts; a saved file has none.
+    sources except for the ids in its second argument.
     """
 
     info: Run
     frame: pd.DataFrame
     rows: Callable[[Collection[str], Collection[str]], Mapping[str, Row]]
-    trials: Callable[[Collection[str]], Mapping[str, Sequence[Row]]] = lambda _ids: {}
 
 
 def side_frame(tables: Iterable[pa.Table]) -> pd.DataFrame:
