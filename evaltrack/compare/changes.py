@@ -6,20 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from evaltrack.compare.causes import causes_of
-from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, ChangedQuestions, Fate
+from evaltrack.compare.change import BY_URGENCY, WORSE, Change, ChangedQuestions, Fate
 from evaltrack.compare.differences import AllSources
 from evaltrack.compare.pairing import Paired, error_counts, numbers
 from evaltrack.metrics.catalogue import MAIN_SCORES
 from evaltrack.records.row import PRINTS
 
 FATES: tuple[Fate, ...] = get_args(Fate)
-ALWAYS_LISTED: tuple[Fate, ...] = ("broke", "lost", "fixed")
 
 WHOLE_ROWS = 200
 """Changes that hold the rows of both sides with the texts of their sources."""
 
 LISTED = 10_000
-"""Questions listed in addition to broken, lost and fixed ones, and changes whose rows are read for causes."""
+"""The most changed questions that are listed, each with its cause."""
 
 SAMPLED = 2000
 """Identical questions that are shown if there are more than `LISTED` leaves room for."""
@@ -119,10 +118,8 @@ def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
     frame = paired.frame = frame.assign(outcome_b=paired.outcomes("b"), outcome_c=paired.outcomes("c"))
     room = LISTED
     for fate in BY_URGENCY:
-        by_fate[fate] = _worst_first(paired, fate)
-        if fate not in ALWAYS_LISTED:
-            by_fate[fate] = by_fate[fate][:room]
-            room -= len(by_fate[fate])
+        by_fate[fate] = _worst_first(paired, fate)[:room]
+        room -= len(by_fate[fate])
     same = list(frame.loc[frame["fate"] == "identical", "id"])
     explainer = _Explainer(paired, k, by_fate)
     return ChangedQuestions(
@@ -141,27 +138,24 @@ class _Explainer:
         self._scores, self._k = paired.telling, k
         ids = [key for listed in by_fate.values() for key in listed]
         sides = (paired.baseline, paired.candidate)
-        was, now = (side.rows(ids[:LISTED], frozenset(ids[:WHOLE_ROWS])) for side in sides)
-        self._rows = {key: (was[key], now[key]) for key in ids[:LISTED]}
+        was, now = (side.rows(ids, frozenset(ids[:WHOLE_ROWS])) for side in sides)
+        self._rows = {key: (was[key], now[key]) for key in ids}
         self._all_sources = AllSources.of(was, now)
         self._light: dict[Any, Any] = paired.frame[paired.frame["id"].isin(ids)].set_index("id").to_dict("index")
 
     def change(self, key: str, fate: Fate) -> Change:
         """Return the question with its cause."""
-        light, before, after = self._light[key], None, None
+        light, (before, after) = self._light[key], self._rows[key]
         dropped, raised = (self._moved(light, worse=worse) for worse in (True, False))
-        causes = [Cause("unknown", f"its rows were not read: more than {LISTED} questions changed")]
-        if key in self._rows:
-            before, after = self._rows[key]
-            causes = causes_of(before, after, self._k, worse=fate in WORSE, everywhere=self._all_sources)
-            if fate not in WORSE and causes[0].kind == "unknown":
-                causes = causes[1:] or causes
+        causes = causes_of(before, after, self._k, worse=fate in WORSE, everywhere=self._all_sources)
+        if fate not in WORSE and causes[0].kind == "unknown":
+            causes = causes[1:] or causes
         return Change(
             id=key,
-            question=after.question if after else "",
+            question=after.question,
             domain=str(light["domain_c"]),
-            difficulty=after.difficulty if after else None,
-            category=after.category if after else None,
+            difficulty=after.difficulty,
+            category=after.category,
             was=light["outcome_b"],
             now=light["outcome_c"],
             cause=causes[0],
