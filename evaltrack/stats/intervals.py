@@ -107,8 +107,8 @@ def _corrected_levels(below: float, acceleration: float, resamples: int) -> tupl
     return level(TAIL), level(1 - TAIL)
 
 
-def studentised(values: Floats, counts: Integers, resamples: int, seed: int) -> tuple[float, float] | None:
-    """Return the ends of the 95 % bootstrap-t interval of the mean (Hall 1992); None if no resample varies.
+def studentised(values: Floats, counts: Integers, resamples: int, seed: int) -> tuple[float, float]:
+    """Return the ends of the 95 % bootstrap-t interval of the mean (Hall 1992).
 
     It corrects for skew, which Student's t does not. It holds from about five values on if they are distinct.
     """
@@ -121,8 +121,6 @@ def studentised(values: Floats, counts: Integers, resamples: int, seed: int) -> 
     means = means_of(resampled_counts, centred)
     variances = ((resampled_counts * centred**2).sum(axis=1) - n * means**2) / (n - 1)
     varied = variances > (1e-9 * deviation) ** 2
-    if not varied.any():
-        return None
     ratios = means[varied] / np.sqrt(variances[varied])
     least, most = np.quantile(ratios, [TAIL, 1 - TAIL])
     return mean - float(most) * deviation, mean - float(least) * deviation
@@ -143,14 +141,7 @@ def distinct(baseline: Scores, candidate: Scores) -> tuple[Floats, Integers, flo
     import numpy as np
 
     before, after = np.asarray(baseline, dtype=np.float64), np.asarray(candidate, dtype=np.float64)
-    if before.ndim != 1 or before.shape != after.shape:
-        shapes = f"the baseline's scores have shape {before.shape}, the candidate's {after.shape}"
-        raise ValueError(f"{shapes}; give two lists of one number a question, of the same questions")
-    with np.errstate(invalid="ignore", over="ignore"):
-        differences = after - before
-    if len(bad := np.flatnonzero(~np.isfinite(differences))):
-        pair = f"pair {bad[0]} (from 0) is {before[bad[0]]} and {after[bad[0]]}"
-        raise ValueError(f"{pair}; leave out what was not measured on both sides")
+    differences = after - before
     rounding = ROUNDING * max(float(np.abs(side).max(initial=0)) for side in (before, after))
     values, counts = np.unique(differences, return_counts=True)
     starts = np.flatnonzero(np.diff(values, prepend=-np.inf) > rounding)
@@ -226,9 +217,6 @@ def paired_interval(
         span: The largest possible difference, as 1 for scores in [0, 1]; None if there is no bound.
         resamples: The number of resamples, at least 1. Below some hundreds the ends are rough.
         seed: The seed of the random numbers, not negative.
-
-    Raises:
-        ValueError: The lengths differ, or a score is NaN or infinite.
     """
     values, counts, rounding = distinct(baseline, candidate)
     n, changes = int(counts.sum()), int(counts[abs(values) > rounding].sum())
@@ -237,8 +225,9 @@ def paired_interval(
     if n >= RESAMPLED_PAIRS and changes >= RESAMPLED_CHANGES and len(values) > 1:
         return Interval(*bca(values, counts, rounding, resamples, seed))
     method: Method = "adjusted-t"
-    if len(values) >= CONTINUOUS * n and (ends := studentised(values, counts, resamples, seed)):
-        mean, wider, student = mean_of(values, counts), sqrt(n / (n - 1)), _student(values, counts)
+    if len(values) >= CONTINUOUS * n:
+        ends, student = studentised(values, counts, resamples, seed), _student(values, counts)
+        mean, wider = mean_of(values, counts), sqrt(n / (n - 1))
         low = mean - (mean - min(ends[0], student[0])) * wider
         high = mean + (max(ends[1], student[1]) - mean) * wider
         method = "bootstrap-t"

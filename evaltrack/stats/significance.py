@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 
-LEVEL = 0.05
-"""p-values below this level are significant."""
-
 MIN_CHANGED = 6
 """The fewest changed pairs that can be significant: five changes in one direction have p = 2 / 2^5 = 0.0625."""
 
@@ -78,9 +75,6 @@ def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> PairedTe
         baseline: n scores, finite.
         candidate: n scores, finite, of the same questions in the same order.
         seed: The seed of the drawn signs.
-
-    Raises:
-        ValueError: The lengths differ, or a score is NaN or infinite.
     """
     import numpy as np
 

@@ -227,22 +227,6 @@ def test_groups_of_close_differences_tell_as_much_as_each_alone(monkeypatch: pyt
     assert (grouped.low, grouped.high) == pytest.approx((alone.low, alone.high), abs=monte_carlo(pairs))
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "message"),
-    [
-        ([1, 2], [1, 2, 3], r"shape \(2,\), the candidate's \(3,\); give two lists"),
-        ([[1, 2]], [[1, 2]], r"shape \(1, 2\)"),
-        ([1, 0, 1], [1, 0, math.nan], r"pair 2 \(from 0\) is 1.0 and nan; leave out"),
-        ([1, math.inf], [1, math.inf], "pair 1"),
-        ([1, -math.inf], [1, 0], "pair 1"),
-        ([-1.7e308], [1.7e308], "pair 0"),
-    ],
-)
-def test_what_has_no_interval_is_refused(before: Any, after: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        paired_interval(before, after)
-
-
 def test_a_million_pairs_need_little_memory() -> None:
     """1,000,000 pairs of some 700 distinct differences: the interval is near the normal one, in bounded memory."""
     draw = np.random.default_rng(6)
