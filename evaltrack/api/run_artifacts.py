@@ -93,7 +93,7 @@ def _of_responses(ledger: Ledger, summary: Summary) -> Iterator[str]:
         number = ledger.num_unanswered
         yield f"{count(number, 'response')} had no answer, and {verb(number, 'is', 'are')} in no metric of a judge"
     if ledger.unread:
-        names = ", ".join(f"{name} (in {number:,})" for name, number in ledger.unread.items())
+        names = ", ".join(f"{name} (in {number:,})" for name, number in ledger.unread.most_common(UNREAD_NAMED))
         cure = (
             "if one of them says that the target failed, return it as `error`, or name it: `target_options=error=NAME`"
         )
@@ -127,6 +127,9 @@ def model_words(ledger: Ledger, plan: Plan) -> str:
         RECORDED_MODEL if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
     )
 
+
+UNREAD_NAMED = 20
+"""The most unread fields of responses that a run names."""
 
 LIMIT = 600
 """Largest number of metrics of a run; MLflow takes 1,000 in one call, and its charts slow down before that."""

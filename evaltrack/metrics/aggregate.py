@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from functools import partial
 from statistics import fmean
 from typing import Literal
 
@@ -22,21 +20,18 @@ TOTALS = ("num_questions", "num_measured", "num_errors", "num_negatives", "dupli
 LEVELS = ("easy", "medium", "hard")
 DOMAIN_PREFIX = "domain-"
 
-Values = defaultdict[str, "array[float]"]
-"""The values of each metric, 8 bytes each. A mean does not depend on their order."""
-
-
-_values = partial[Values](defaultdict, partial(array, "d"))
+Values = defaultdict[str, list[float]]
+"""The values of each metric."""
 
 
 class Summary:
-    """The metrics of a run, from one row per question. It stores 8 bytes for each value of each group."""
+    """The metrics of a run, from one row per question. It stores each value of each group."""
 
     def __init__(self, k: int, table: MetricTable | None = None) -> None:
         self._k, self._table = k, table or MetricTable()
         self.num_questions = self.num_measured = self.num_errors = self.num_negatives = self.duplicates = 0
-        self._overall, self._judges = _values(), _values()
-        self._groups: defaultdict[str, Values] = defaultdict(_values)
+        self._overall, self._judges = Values(list), Values(list)
+        self._groups = defaultdict[str, Values](lambda: Values(list))
         self.num_judged = self.judge_errors = 0
 
     def add(self, row: Row) -> None:
@@ -151,14 +146,8 @@ def worst_domains(groups: Mapping[str, Means]) -> list[tuple[str, Means]]:
     return sorted((item for item in groups.items() if item[0] not in LEVELS), key=order)
 
 
-MAX_MODELS = 10
-"""The most models that a run names."""
-MAX_UNREAD = 20
-"""The most unread fields of responses that a run names."""
-
-
 class Ledger:
-    """Tokens, verdicts, failures and seconds over every trial. It stores 8 bytes per trial.
+    """Tokens, verdicts, failures and seconds over every trial.
 
     `num_empty` counts responses that hold nothing. `num_empty_answers` counts responses whose answer is empty but that
     hold something else.
@@ -169,9 +158,9 @@ class Ledger:
         self.total_tokens = self.cached_verdicts = self.trial_errors = self.num_unanswered = 0
         self.num_empty = self.num_empty_answers = 0
         self.calls, self.reports = Counter[str](), Counter[str]()
-        self._seconds = array("d")
+        self._seconds = list[float]()
         self.models: set[str] = set()
-        self.unread: dict[str, int] = {}
+        self.unread = Counter[str]()
 
     def add(self, row: Row) -> None:
         """Add one trial. The tokens of a failed call count for the target or the judge that was called."""
@@ -193,11 +182,9 @@ class Ledger:
         self.num_unanswered += row.answer is None
         self.num_empty += row.holds_nothing
         self.num_empty_answers += row.answer_is_empty and not row.holds_nothing
-        if row.model and len(self.models) < MAX_MODELS:
+        if row.model:
             self.models.add(row.model)
-        for name in row.unread:
-            if name in self.unread or len(self.unread) < MAX_UNREAD:
-                self.unread[name] = self.unread.get(name, 0) + 1
+        self.unread.update(row.unread)
 
     def _enter(self, whose: Literal["target", "judge"], usage: Usage | None) -> None:
         self.calls[whose] += 1

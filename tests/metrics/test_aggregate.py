@@ -283,11 +283,9 @@ def test_the_best_combined_score_is_of_one_question(order: int) -> None:
     assert (whole.metrics["combined_score"], whole.counts["combined_score"]) == (2.5 / 3, 3)
 
 
-def test_unread_fields_are_counted_and_few_of_them_are_named() -> None:
-    known, others = ("usage.cost",), tuple(f"field {number}" for number in range(20))
-    rows = [row(question(), Response(answer="a", unread=names)) for names in (known, known, others, known)]
-    unread = ledger(*rows).unread
-    assert (len(unread), unread["usage.cost"], unread["field 0"]) == (20, 3, 1)
+def test_unread_fields_are_counted() -> None:
+    rows = [row(question(), Response(answer="a", unread=names)) for names in (("x",), ("x", "y"), ("x",))]
+    assert ledger(*rows).unread == {"x": 3, "y": 1}
 
 
 def shown(position: int, passed: bool | None = None, kind: FailureKind | None = None) -> Row:
