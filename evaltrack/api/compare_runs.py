@@ -69,20 +69,14 @@ def compare_runs(
     if baseline and baseline_file:
         raise UsageError("name a baseline run or a baseline file, not both")
     config = settings_of(ComparisonConfig, settings)
-    config.rules()  # rules that are wrong for any runs fail before the store is read
     golden = config.golden
     store = connect_to_read(tracking_uri)
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
         saved = side_of_file(Path(baseline_file), Path(folder)) if baseline_file else None
         name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
-        try:
-            candidate_run, baseline_run = choose_runs(
-                store, candidate, baseline, experiment, saved=saved.info if saved else None, golden=name
-            )
-        except UsageError as error:
-            if golden != golden_name(golden) and not Path(golden).exists():
-                raise UsageError(f"{golden}: no such file; {error}", guide=error.guide) from None
-            raise
+        candidate_run, baseline_run = choose_runs(
+            store, candidate, baseline, experiment, saved=saved.info if saved else None, golden=name
+        )
         rules = config.rules(metric_table(candidate_run.signature.scores, baseline_run.signature.scores))
         was = saved or side_of_run(store, baseline_run, Path(folder))
         now = side_of_run(store, candidate_run, Path(folder))
@@ -186,7 +180,8 @@ def compare_sets(
         UsageError: an option is wrong, or no set has a run and a baseline.
     """
     paths, config = [os.fspath(each) for each in golden_sets], settings_of(ComparisonConfig, settings)
-    _check_names(paths, config)
+    if not paths:
+        raise UsageError("no golden set was named; name at least one")
     domains = {path: _domains(path) for path in paths}
     _check_rules(config, domains)
     shared: Any = {"experiment": experiment, "tracking_uri": tracking_uri, "log": log, "say": say}
@@ -204,18 +199,6 @@ def compare_sets(
     return SetComparisons(tuple(sets))
 
 
-def _check_names(paths: Sequence[str], config: ComparisonConfig) -> None:
-    """Refuse an empty list, a set that is named twice, and the setting `golden`."""
-    if not paths:
-        raise UsageError("no golden set was named; name at least one")
-    if config.golden:
-        raise UsageError(f"`golden={config.golden}`: the golden sets are named already; leave it out")
-    names = [golden_name(path) for path in paths]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"golden set `{name}` is named {names.count(name)} times; name it once")
-
-
 def _domains(path: str) -> frozenset[str] | None:
     """Return the domains of a golden set; None if its file is missing or cannot be read."""
     try:
@@ -227,12 +210,16 @@ def _domains(path: str) -> frozenset[str] | None:
 def _check_rules(config: ComparisonConfig, domains: dict[str, frozenset[str] | None]) -> None:
     """Refuse a rule for a domain that none of the sets has."""
     there = domains.values()
-    for domain in config.rules().domain_drops:
+    for domain in filter(None, map(_domain, config.max_drop)):
         if all(each is not None and domain not in each for each in there):
             raise UsageError(f"`max_drop=`: no golden set has a question of domain `{domain}`")
 
 
 def _rules_for(rules: Sequence[str], domains: frozenset[str] | None) -> list[str]:
     """Return the rules without those for domains of other sets; all rules if the domains are unknown."""
-    split = [(rule, rule.strip().rpartition(":")[0]) for rule in rules]
-    return [rule for rule, domain in split if not domain or domains is None or domain in domains]
+    return [rule for rule in rules if domains is None or _domain(rule) in ("", *domains)]
+
+
+def _domain(rule: str) -> str:
+    """Return the domain of a rule; empty for the whole set."""
+    return rule.strip().rpartition(":")[0]

@@ -11,7 +11,7 @@ from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.aggregate import Ledger, Summary, domain_of
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records.base import count, verb
+from evaltrack.records.base import first_of, count, verb
 from evaltrack.records.run import NOT_STATED, RECORDED_MODEL
 from evaltrack.report.html.run_page import LISTED, Around, run_html
 from evaltrack.report.run_text import (
@@ -122,7 +122,7 @@ def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
 
 def model_words(ledger: Ledger, plan: Plan) -> str:
     """Return the models that the responses name, else that the answers are recorded or that no model is stated."""
-    names = ", ".join(sorted(ledger.models))
+    names = first_of(sorted(ledger.models), 10)
     return shown_text(names) or (
         RECORDED_MODEL if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
     )

@@ -14,11 +14,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import DEFAULT_DROPS, LATENCIES, MetricTable, metric_table
+from evaltrack.metrics.catalogue import DEFAULT_DROPS, LATENCIES, MetricTable
 from evaltrack.metrics.metric import Score, Threshold
-from evaltrack.records import OwnScore
 from evaltrack.records.config import Config, OptionalText, Texts, setting
-from evaltrack.records.verdict import NAME_PATTERN
 
 MIN_COVERAGE = 0.9
 """Default share of the questions that must be left to compare after edits."""
@@ -153,17 +151,11 @@ class ComparisonConfig(Config):
         option="--ignore",
     )
 
-    def rules(self, table: MetricTable | None = None) -> Gate:
+    def rules(self, table: MetricTable) -> Gate:
         """Return the rules of a regression for the metrics of a table.
-
-        Without a table the runs are not known yet: any name may be a user-defined score.
 
         Raises:
             UsageError: a tolerated drop cannot be read.
         """
-        if table is None:
-            names = {name for rule in self.max_drop for name in re.findall(r"(\w+)=", rule)}
-            named = sorted(name for name in names if re.fullmatch(NAME_PATTERN, name))
-            table = metric_table(tuple(OwnScore(name=name, computed_by="", digest="") for name in named))
         drops, domain_drops, explicit = parse_drops(self.max_drop, table)
         return Gate(drops, domain_drops, self.allow_flips, self.min_coverage, self.allow_partial, self.gate, explicit)

@@ -245,12 +245,12 @@ def test_a_value_that_cannot_be_used_is_refused(name: str, value: object, messag
     assert str(refused.value) == message
     made = ComparisonConfig.of(max_drop="mrr=5%", ignore={"k", "judge"})
     assert (made.max_drop, made.ignore) == (("mrr=5%",), ("judge", "k"))
-    assert ComparisonConfig.of().rules() == Gate()
+    assert ComparisonConfig.of().rules(metric_table()) == Gate()
 
 
 def test_a_rule_may_name_a_score_that_only_the_runs_declare() -> None:
-    config = ComparisonConfig.of(max_drop="tone=5%")
-    assert config.rules().drops["tone"] == Threshold(0.05, relative=True)
+    config, tone = ComparisonConfig.of(max_drop="tone=5%"), OwnScore(name="tone", computed_by="f", digest="0")
+    assert config.rules(metric_table((tone,))).drops["tone"] == Threshold(0.05, relative=True)
     with pytest.raises(UsageError, match="tone"):
         config.rules(metric_table())
 
