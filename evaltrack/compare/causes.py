@@ -58,21 +58,14 @@ def causes_of(
     findings.sort(key=lambda each: (ORDER.index(each[0].kind), each[0].rank_before or each[0].rank_after or 0))
     first = next((cause for cause, explains in findings if explains), None)
     others = [cause for cause in dict.fromkeys(cause for cause, _ in findings) if cause != first]
-    return [first or Cause("unknown", _unexplained(loss, others, worse=worse)), *others]
+    return [first or Cause("unknown", _unexplained(loss)), *others]
 
 
-def _unexplained(loss: Differences, others: Sequence[Cause], *, worse: bool) -> str:
+def _unexplained(loss: Differences) -> str:
     """Return the reason for an unknown cause. With several trials, a row shows only one of them."""
     sides = (("before", loss.good), ("now", loss.bad))
     shares = [f"{when} {row.passes} of {row.trials} trials passed" for when, row in sides if row.trials]
-    if shares:
-        return ", ".join(shares)
-    if not loss.same_order:
-        return f"the answer {'is the same' if loss.same_answer else 'changed'}, with {context_words(loss)}"
-    if others or not loss.same_answer:
-        return CAUSES["unknown"].title
-    judged = ", or in the judge's reasoning" if loss.good.verdicts or loss.bad.verdicts else ""
-    return "the stored rows do not differ" if worse else f"what differs comes after the first {loss.k} sources{judged}"
+    return ", ".join(shares) or CAUSES["unknown"].title
 
 
 def _cause(

@@ -71,7 +71,6 @@ def test_another_word_of_the_judge_is_no_identical_question() -> None:
     now[3] = edited(now[3], verdicts=(now[3].verdicts[0].model_copy(update={"reasoning": "for another reason"}),))
     made = compare(side(was, "was"), side(now, "now"), resamples=20)
     assert fates(made) == {"d": "changed"}
-    assert "in the judge's reasoning" in made.by_fate["changed"][0].cause.detail
 
 
 def test_more_tokens_are_no_lower_score() -> None:
