@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SECONDS, Side, numbers, side_frame
-from evaltrack.errors import Guide, TrackingError, UsageError, listed, printable
+from evaltrack.errors import Guide, UsageError, listed, printable
 from evaltrack.metrics.catalogue import BY_METRIC, GROUP_METRICS, own_scores_of
 from evaltrack.metrics.measure import NO_OVERALL, passes
 from evaltrack.records.row import PRINTS, Row, majority

@@ -11,7 +11,7 @@ from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.aggregate import Ledger, Summary, domain_of
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records.base import first_of, count, verb
+from evaltrack.records.base import count, first_of, verb
 from evaltrack.records.run import NOT_STATED, RECORDED_MODEL
 from evaltrack.report.html.run_page import LISTED, Around, run_html
 from evaltrack.report.run_text import (

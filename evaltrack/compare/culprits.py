@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from evaltrack.compare.change import CAUSES, SEEN_KINDS, CauseKind, Change, ChangedQuestions, CulpritKind
-from evaltrack.compare.differences import in_order, page_of, source_id
+from evaltrack.compare.differences import page_of, source_id
 from evaltrack.compare.pairing import message_kind
 from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources, has_other_settings
 from evaltrack.records.row import Row, RowSource
@@ -212,36 +212,18 @@ def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[R
 
 
 class DocumentPart(NamedTuple):
-    """One chunk of a document whose text differs. A text is None if no row of that side holds it.
-
-    `moved_to` is the chunk of the candidate that holds its text now, if that has another name.
-    """
+    """One chunk of a document whose text differs. A text is None if no row of that side holds it."""
 
     name: str
     before: str | None
     after: str | None
-    moved_to: str = ""
 
 
 def changed_parts(comparison: Comparison, culprits: Iterable[Culprit]) -> list[list[DocumentPart]]:
     """Return for each culprit its chunks whose texts differ, with the texts that the rows hold."""
     before, after = (_texts([getattr(change, side) for change in comparison.listed]) for side in ("before", "after"))
-    moved = {name: other for name, other in _moved(comparison.listed) if name not in after and other in after}
-
-    def part(name: str) -> DocumentPart:
-        return DocumentPart(name, before.get(name), after.get(moved.get(name, name)), moved.get(name, ""))
-
-    parts = [list(map(part, each.parts)) for each in culprits]
+    parts = [[DocumentPart(name, before.get(name), after.get(name)) for name in each.parts] for each in culprits]
     return [[part for part in several if part.before != part.after] for several in parts]
-
-
-def _moved(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each expected chunk whose text is in another chunk now, and the name of that chunk."""
-    for change in changes:
-        for cause in (change.cause, *change.also):
-            if cause.kind in ("ids_changed", "rechunked") and cause.source and cause.rank_after and change.after:
-                named = {rank: change.after.name_of(source) for rank, _, source in in_order(change.after)}
-                yield cause.source, named.get(cause.rank_after, "")
 
 
 def _texts(rows: Iterable[Row | None]) -> dict[str, str]:
