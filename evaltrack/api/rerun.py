@@ -35,11 +35,9 @@ FIXED = ("recorded:", "traces:", "trec:")
 DETERMINISTIC = "bm25:"
 """Prefix of targets that always return the same sources."""
 
-Say = Callable[[str], object]
-
 
 def rerunner_of(
-    store: Store, was: Side, now: Side, max_reruns: int | None, resources: ExitStack, say: Say = lambda _: None
+    store: Store, was: Side, now: Side, max_reruns: int | None, resources: ExitStack, say: Callable[[str], object]
 ) -> CandidateRerunner | str:
     """Return a rerunner for questions of the candidate, or the reason that nothing can be rerun.
 
@@ -79,7 +77,7 @@ class CandidateRerunner:
     command: Command
     limit: int
     resources: ExitStack
-    say: Say
+    say: Callable[[str], object]
     ledger: Ledger = field(default_factory=Ledger)
     _rounds: int = 0
     _rows: tuple[dict[str, Row], dict[str, Row]] = field(default_factory=lambda: ({}, {}))
@@ -228,9 +226,6 @@ def question_records(store: Store, was: Side, ids: Collection[str]) -> dict[str,
 
 
 def _count(row: Row, passed: Counter[str], times: Counter[str]) -> None:
-    if row.trials:
-        times[row.id] += row.trials
-        passed[row.id] += row.passes or 0
-    elif row.passed is not None:
-        times[row.id] += 1
-        passed[row.id] += row.passed
+    if row.trials or row.passed is not None:
+        times[row.id] += row.trials or 1
+        passed[row.id] += (row.passes if row.trials else row.passed) or 0

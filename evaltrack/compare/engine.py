@@ -22,7 +22,7 @@ from evaltrack.metrics.catalogue import BY_METRIC, GROUP_METRICS, LATENCIES, dep
 from evaltrack.metrics.metric import Score, Threshold
 from evaltrack.records import Signature
 from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test
-from evaltrack.stats.significance import PairedTest, one_sided, p_of_lost_passes, sign_flip
+from evaltrack.stats.significance import PairedTest, p_of_lost_passes, sign_flip
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,10 +224,12 @@ class _Measure:
         return (made.low, made.high) if score.own else (max(made.low, -before), min(made.high, most)), made.method
 
     def _p_value(self, was: Any, now: Any, score: Score, *, worse: bool) -> float:
-        """Return the one-sided p of the loss."""
+        """Return the one-sided p of the loss, half of the two-sided one: both statistics are symmetric about 0."""
         if score.quantile is None:
-            return one_sided(sign_flip(was, now).p, worse=worse)
-        return one_sided(swap_test(was, now, score.quantile, resamples=self._resamples), worse=worse)
+            p = sign_flip(was, now).p
+        else:
+            p = swap_test(was, now, score.quantile, resamples=self._resamples)
+        return p / 2 if worse else 1.0
 
 
 def _of_run(values: Any, score: Score) -> float:

@@ -231,10 +231,6 @@ def metric_form(name: str) -> Score:
     return named_score(name) or Score(name, title, "", span=None)
 
 
-RUNS_AT_ONCE = 64
-"""The number of tables that are cached. A page of the server shows some runs, each with its own scores."""
-
-
 @dataclass(frozen=True)
 class MetricTable:
     """All metrics of a run. `own` are the scores that it declares; their score and mean have the same name.
@@ -284,7 +280,7 @@ def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
     return tuple({score.name: score for score in free}.values())
 
 
-@lru_cache(maxsize=RUNS_AT_ONCE)
+@lru_cache(maxsize=64)
 def metric_table(*declarations: tuple[OwnScore, ...]) -> MetricTable:
     """Return the metrics of one run, or of several together. The first run that declares a name decides.
 

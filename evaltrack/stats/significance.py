@@ -129,11 +129,6 @@ def _sampled(sizes: Floats, times: Integers, observed: float, seed: int) -> floa
     return (beyond + 1) / (drawn + 1)
 
 
-def one_sided(p_value: float, *, worse: bool) -> float:
-    """Return the one-sided p of a loss, from the two-sided p of a test whose statistic is symmetric about 0."""
-    return p_value / 2 if worse else 1.0
-
-
 def p_of_lost_passes(passes: Integers, trials: Integers) -> float:
     """Return the exact one-sided p that the baseline passed so many more trials by chance.
 
