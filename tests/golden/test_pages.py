@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.corpus import Chunk, Page, PageError, Section, parse_chunker
+from evaltrack.golden.corpus import Chunk, Page, Section, parse_chunker
 from evaltrack.golden.corpus.html_page import read_html
 from evaltrack.golden.corpus.rst_page import read_rst
 from tests.files import data
@@ -19,25 +19,11 @@ TABLES = data("golden.json")
 # HTML
 
 
-def text(html: str) -> str:
-    (section,) = read_html(html, "name").sections
-    return section.text
-
-
 @pytest.mark.parametrize("html", ["", "<frameset><frame src=x></frameset>", "\x00", "<", "<!--", "<html><body></body>"])
 def test_html_without_text(html: str) -> None:
     page = read_html(html, "name")
     assert page.title == "name"
     assert not "".join(section.text for section in page.sections).strip("<\N{REPLACEMENT CHARACTER}")
-
-
-def test_nesting_is_bounded() -> None:
-    """Also where the elements are closed again; elements that need no end tag do not count."""
-    assert text("<div>" * 900 + "x" + "</div>" * 900) == "x"
-    for hostile in ("<div>" * 1001, "<b>" * 1001 + "</b>" * 1001):
-        with pytest.raises(PageError, match=r"^its elements are nested deeper than 1,000; correct or remove it$"):
-            read_html(hostile, "name")
-    assert text("<p>" * 5000 + "x" + "<br>" * 5000) == "x"
 
 
 # reStructuredText

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -158,14 +157,6 @@ READERS = {
 }
 """The reader of each suffix: `(text, name of the file) -> Page`. It is imported only if such a page exists."""
 
-CHARSET = re.compile(
-    rb"""<meta[^>]{1,200}charset=["']?((?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|us-|utf-16|windows)[\w:-]{0,40})""",
-    re.IGNORECASE | re.ASCII,
-)
-"""The charset that HTML declares. Python's other codecs are excluded, as some are very slow."""
-
-MAX_PAGE_BYTES = 32 * 2**20
-
 SPHINX_SOURCES = "_sources"
 """The folder in which Sphinx stores the source of each HTML page as `.txt`."""
 
@@ -256,42 +247,19 @@ def _same_page(folder: Path, page_id: str, paths: list[Path]) -> str:
 
 def _page(path: Path, folder: Path) -> Page:
     try:
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+            raise PageError("links to a file outside of the folder; copy the page in")
         str(path.relative_to(folder)).encode()
-        content = _content(path, folder)
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
         raise PageError(f"cannot be read: {error.strerror}; correct or remove it") from None
     except UnicodeEncodeError:
         raise PageError("its path is not UTF-8; rename it") from None
-    text = _text(content, path.suffix).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        where = f"byte 0x{error.object[error.start]:02x} at position {error.start}"
+        raise PageError(f"is not UTF-8 ({where}); save it as UTF-8") from None
     read: Callable[[str, str], Page] = resolve_name(READERS[path.suffix])
     return read(text, path.stem)
-
-
-def _content(path: Path, folder: Path) -> bytes:
-    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        raise PageError("links to a file outside of the folder; copy the page in")
-    state = path.stat()
-    if not stat.S_ISREG(state.st_mode):
-        raise PageError("is not a regular file (a pipe?); remove it")
-    if state.st_size > MAX_PAGE_BYTES:
-        raise PageError(f"is larger than {MAX_PAGE_BYTES // 2**20} MB; part it into several pages")
-    return path.read_bytes()
-
-
-def _text(content: bytes, suffix: str) -> str:
-    """Decode a page as UTF-8, or HTML that is not UTF-8 in the charset that it declares."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        declared = CHARSET.search(content, 0, 1024) if suffix in (".html", ".htm") else None
-        where = f"byte 0x{content[error.start]:02x} at position {error.start}"
-    if not declared:
-        raise PageError(f"is not UTF-8 ({where}); save it as UTF-8")
-    charset = declared[1].decode()
-    try:
-        return content.decode(charset)
-    except (LookupError, ValueError):
-        raise PageError(f"is neither UTF-8 nor {charset}, which it declares; save it as UTF-8") from None
 
 
 def read_text(text: str, name: str) -> Page:

@@ -12,10 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from evaltrack.golden.corpus import Page, PageError, Section
-
-MAX_NESTING = 1_000
-"""Maximum depth of nested elements; the parser's time grows with the square of the depth."""
+from evaltrack.golden.corpus import Page, Section
 
 DROPPED = (
     "script, style, template, noscript, iframe, object, svg, canvas, audio, video, dialog, nav, footer, button, select,"
@@ -23,12 +20,6 @@ DROPPED = (
     "header:not(:has(h1))"
 )
 """CSS selectors of parts that are not text of the page."""
-
-OPEN_AT_WILL = (
-    "area base br col embed hr img input link meta source track wbr p li dt dd tr td th thead tbody tfoot colgroup "
-    "caption option optgroup rp rt html head body"
-)
-"""Elements that need no end tag and so do not add to the depth."""
 
 _BLOCKS = (
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure form header "
@@ -42,13 +33,7 @@ BREAK, ITEM, WHOLE = "\0", "\1", "\2"
 
 
 def read_html(text: str, name: str) -> Page:
-    """Return the page in an HTML file; `name` (of the file) is the title if the page has none.
-
-    Raises:
-        PageError: elements are nested too deeply.
-    """
-    if _nesting(text) > MAX_NESTING:
-        raise PageError(f"its elements are nested deeper than {MAX_NESTING:,}; correct or remove it")
+    """Return the page in an HTML file; `name` (of the file) is the title if the page has none."""
     document = LexborHTMLParser(text)
     if document.body is None:
         return Page(name, ())
@@ -73,16 +58,6 @@ def read_html(text: str, name: str) -> Page:
     sections.append(Section(heading, _laid_out(pieces), anchor))
     named = document.css_first("title")
     return Page(title or (_words(named) if named else "") or name, tuple(sections))
-
-
-def _nesting(text: str) -> int:
-    """Return an upper bound of the depth of nested elements."""
-    depth, deepest, at_will = 0, 0, frozenset(OPEN_AT_WILL.split())
-    for end, tag in re.findall(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)", text):
-        if tag.lower() not in at_will:
-            depth = max(depth - 1, 0) if end else depth + 1
-            deepest = max(deepest, depth)
-    return deepest
 
 
 def _pieces(root: LexborNode) -> Iterator[str | LexborNode]:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 
 from evaltrack.golden.corpus import Page, Section
-
-MAX_FRONT = 16 * 2**10
-"""Characters of a front matter that are searched for its title."""
 
 
 def read_markdown(text: str, name: str) -> Page:
@@ -39,19 +37,14 @@ def read_markdown(text: str, name: str) -> Page:
 
 
 def _front_title(front: str) -> str:
-    """Return the `title` of a front matter if it is a string, else an empty text; other invalid YAML is ignored."""
+    """Return the `title` of a front matter if it is a string, else an empty text. Its other entries are not parsed."""
     import yaml
 
-    entry = re.search(r"^title[ \t]*:.*(?:\n[ \t]+.*)*", front[:MAX_FRONT], re.MULTILINE)
-    try:  # composing makes no values, so a document may refer to itself
-        document = yaml.compose(entry[0], yaml.SafeLoader) if entry else None
-        value = document.value[0][1] if document else None
-        if value is None or value.tag != "tag:yaml.org,2002:str":
-            return ""
-        value.value.encode()
-        return " ".join(value.value.split())
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
-        return ""
+    entry = re.search(r"^title[ \t]*:.*(?:\n[ \t]+.*)*", front, re.MULTILINE)
+    with suppress(yaml.YAMLError):
+        title = yaml.safe_load(entry[0])["title"] if entry else None
+        return " ".join(title.split()) if isinstance(title, str) else ""
+    return ""
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
