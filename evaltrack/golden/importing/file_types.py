@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from hashlib import blake2b
 from io import StringIO
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,22 +19,6 @@ from evaltrack.golden.file import MAX_ARRAY_BYTES, array_entries, check_file, li
 from evaltrack.golden.importing.values import is_empty, plain, shown
 from evaltrack.records.base import as_key
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
-from evaltrack.system.parquet import claimed_sizes, decoded_size, read_metadata, text_columns
-
-MAX_UNPACKED_BYTES = 256 << 20
-"""Maximum bytes of an unpacked Parquet table."""
-
-MAX_WORKBOOK_BYTES = 64 << 20
-"""Maximum bytes of an unpacked workbook; in memory it is several times as large."""
-
-MAX_STRINGS = 200_000
-"""Maximum different texts of a workbook; the reader parses some ten thousand per second."""
-
-MAX_CELLS = 2_000_000
-"""Maximum cells of a sheet, or values of a Parquet table."""
-
-MAX_YAML_BYTES = 8 << 20
-"""Maximum bytes of a YAML file; the reader needs seconds for a few million."""
 
 LISTS = ("tests", "samples", "rows", "examples", "data.examples")
 """Keys of the list of rows in an object; else its first list of objects is used."""
@@ -69,13 +51,12 @@ def read_yaml(path: Path) -> Any:
     """Return the one document of a YAML file; plain words follow YAML 1.2 (`yes` and `2024-01-01` are text).
 
     Raises:
-        GoldenError: it is too large, no YAML, uses merge keys, or is nested or repeated without end.
+        GoldenError: it is too large, no YAML, or nested without end.
     """
     import yaml
 
-    raw = _bytes(path, MAX_YAML_BYTES)
     try:
-        return plain(yaml.load(raw, _yaml_loader()))  # noqa: S506 - made from the safe loader # nosec B506
+        return plain(yaml.load(_bytes(path), _yaml_loader()))  # noqa: S506 - made from the safe loader # nosec B506
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise GoldenError([f"{path}{line}: is not YAML: {error.problem or error.context}"]) from None
@@ -86,17 +67,11 @@ def read_yaml(path: Path) -> Any:
 
 
 def _yaml_loader() -> Any:
-    """Return PyYAML's safe loader with JSON's rules for plain words, and without merge keys."""
+    """Return PyYAML's safe loader with JSON's rules for plain words."""
     import yaml
 
     class Loader(yaml.SafeLoader):
-        yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's own name and kind
-
-        def flatten_mapping(self, node: Any) -> None:
-            for key, _ in node.value:
-                if key.value == "<<":
-                    problem = "a merge key (<<) repeats what it names without end; write the keys out"
-                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+        yaml_implicit_resolvers = {"<": yaml.SafeLoader.yaml_implicit_resolvers["<"]}  # noqa: RUF012 - PyYAML's own
 
     def word(_: Any, node: Any) -> Any:
         if node.style is None and node.value in ("", "~"):
@@ -109,10 +84,10 @@ def _yaml_loader() -> Any:
     return Loader
 
 
-def _bytes(path: Path, limit: int) -> bytes:
+def _bytes(path: Path) -> bytes:
     check_file(path)
-    if path.stat().st_size > limit:
-        raise GoldenError([f"{path}: is larger than {limit:,} bytes; split it, or write it as .jsonl"])
+    if path.stat().st_size > MAX_ARRAY_BYTES:
+        raise GoldenError([f"{path}: is larger than {MAX_ARRAY_BYTES:,} bytes; split it, or write it as .jsonl"])
     return path.read_bytes()
 
 
@@ -122,7 +97,7 @@ def read_text(path: Path, encoding: str = "") -> str:
     Raises:
         GoldenError: the file is too large, or has another encoding.
     """
-    raw = _bytes(path, MAX_ARRAY_BYTES)
+    raw = _bytes(path)
     name = encoding or ("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
     try:
         return raw.decode(name)
@@ -144,9 +119,7 @@ def _items(path: Path, _: str) -> Iterator[tuple[str, Any]]:
 
     is_json = path.suffix.lower() == ".json"
     try:
-        raw = _bytes(path, MAX_ARRAY_BYTES) if is_json else b""
-        text = raw.removeprefix(b"\xef\xbb\xbf")
-        value = parsed(text, allow_nan=True, may_repeat=True) if is_json else read_yaml(path)
+        value = parsed(_bytes(path), allow_nan=True, may_repeat=True) if is_json else read_yaml(path)
     except InvalidJsonError as error:
         raise GoldenError([f"{path}: {error}"]) from None
     if isinstance(value, list) and is_json:
@@ -175,7 +148,7 @@ def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
     text = read_text(path, encoding)
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=text.partition("\n")[0].count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows, line, problem = list[tuple[str, list[str]]](), 0, ""
+    rows = list[tuple[str, list[str]]]()
     try:
         names = _header(path, next(reader, []))
         line = reader.line_num
@@ -184,15 +157,12 @@ def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
             if any(map(str.strip, cells)):
                 rows.append((place, cells))
     except csv.Error as error:
-        problem = f"is not CSV: {error}; put cells with separators, quotes or breaks in quotes"
+        cure = "put cells with separators, quotes or breaks in quotes"
+        raise GoldenError([f"{path}:{reader.line_num}: is not CSV: {error}; {cure}"]) from None
     floats = {at for at, cells in enumerate(zip_longest(*(cells for _, cells in rows))) if _are_floats(cells)}
     for place, cells in rows:
-        yield (
-            place,
-            _cells(names, [float(each) if at in floats and each.strip() else each for at, each in enumerate(cells)]),
-        )
-    if problem:
-        yield f"{path}:{line + 1}", ValueError(problem)
+        values = [float(each) if at in floats and each.strip() else each for at, each in enumerate(cells)]
+        yield place, _cells(names, values)
 
 
 def _are_floats(cells: Iterable[str | None]) -> bool:
@@ -228,53 +198,26 @@ def _excel(path: Path, _: str) -> Iterator[tuple[str, Any]]:
             "Excel files need the package openpyxl; install it (pip install openpyxl), or save the sheet as CSV"
         ) from None
     try:
-        with zipfile.ZipFile(path) as packed:
-            _check_size(path, sum(part.file_size for part in packed.infolist()), MAX_WORKBOOK_BYTES)
-            strings = sum(len(re.findall(rb"[<:]si\b", packed.read(part))) for part in packed.infolist())
-            _check_size(path, strings, MAX_STRINGS, "texts")
         sheet = openpyxl.load_workbook(path, read_only=True, data_only=True).worksheets[0]
-        sheet.reset_dimensions()
-        texts = ["" if is_empty(cell.value) else str(cell.value) for cell in next(sheet.iter_rows(), ())]
-        names = _header(path, texts[: max((number for number, text in enumerate(texts, start=1) if text), default=0)])
-        for number, row in enumerate(sheet.iter_rows(min_row=2, max_col=len(names)), start=2):
-            _check_size(path, number * len(names), MAX_CELLS, "cells")
-            cells = [None if cell.data_type == "e" else cell.value for cell in row]
-            if not all(map(is_empty, cells)):
-                yield f"{path}:{number}", _cells(names, cells)
-    except GoldenError:
-        raise
+        header, *rows = list(sheet.iter_rows(values_only=True)) or [()]
     except Exception as error:  # noqa: BLE001 - a damaged workbook raises whatever its parts raise
         raise _damaged(path, error, "an Excel workbook") from None
-
-
-def _check_size(path: Path, size: int, most: int, what: str = "bytes") -> None:
-    if size > most:
-        raise GoldenError([f"{path}: unpacks to more than {most:,} {what}; split it"])
+    names = _header(path, ["" if is_empty(cell) else str(cell) for cell in header])
+    for number, row in enumerate(rows, start=2):
+        if not all(map(is_empty, row)):
+            yield f"{path}:{number}", _cells(names, list(row))
 
 
 def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the rows of a Parquet file; lists and objects are kept.
-
-    Texts are read as dictionaries, so that repeats are measured before they are expanded.
-    """
+    """Yield the rows of a Parquet file; lists and objects are kept."""
     import pyarrow
     import pyarrow.parquet as pq
 
-    read = size = 0
     try:
-        metadata = read_metadata(path)
-        if not len(metadata.schema):  # pyarrow creates as many rows as the file claims
-            raise ValueError("it has no columns")
-        sizes = [size for place in range(metadata.num_row_groups) for size in claimed_sizes(metadata.row_group(place))]
-        _check_size(path, sum(size for size, _ in sizes), MAX_UNPACKED_BYTES)
-        _check_size(path, sum(values for _, values in sizes), MAX_CELLS, "values")
-        with pq.ParquetFile(path, metadata=metadata, read_dictionary=text_columns(metadata)) as file:
-            for batch in file.iter_batches(batch_size=1000):
-                size += sum(map(decoded_size, batch.columns))
-                _check_size(path, size, MAX_UNPACKED_BYTES)
-                for number, row in enumerate(batch.to_pylist(), start=read + 1):
-                    yield f"{path}: row {number}", row
-                read += batch.num_rows
+        with pq.ParquetFile(path) as file:
+            rows = chain.from_iterable(batch.to_pylist() for batch in file.iter_batches(batch_size=1000))
+            for number, row in enumerate(rows, start=1):
+                yield f"{path}: row {number}", row
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _damaged(path, error, "Parquet") from None
 
@@ -302,7 +245,7 @@ PASSAGE_KEYS = ("text", "contents", "content")
 
 
 class CorpusIds:
-    """The ids of all passages of a corpus, and a lookup by text. Texts are stored as digests of 8 bytes."""
+    """The ids of all passages of a corpus, and a lookup by text."""
 
     def __init__(self, path: Path) -> None:
         """Read a folder of pages, or a table of passages (`_id`, `text`), such as `.jsonl` or `.parquet`.
@@ -312,20 +255,16 @@ class CorpusIds:
             UsageError: the folder holds no pages.
         """
         self.ids: set[str] = set()
-        self._by_text: dict[bytes, str] = {}
+        self._by_text: dict[str, str] = {}
         for key, text in _passages(path):
             self.ids.add(key)
-            self._by_text.setdefault(_digest(text), key)
+            self._by_text.setdefault(" ".join(text.split()), key)
         if not self.ids:
             raise GoldenError([f"{path}: holds no passages; write one JSON object a line, with `_id` and `text`"])
 
     def of_text(self, text: str) -> str | None:
         """Return the id of the passage with this text, ignoring whitespace; None if there is none."""
-        return self._by_text.get(_digest(text))
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(" ".join(text.split()).encode("utf-8", "replace"), digest_size=8).digest()
+        return self._by_text.get(" ".join(text.split()))
 
 
 def _passages(path: Path) -> Iterator[tuple[str, str]]:

@@ -19,9 +19,6 @@ from evaltrack.records.base import storable
 from evaltrack.records.json_text import kind_of
 from evaltrack.records.question import Turn
 
-MAX_DEPTH, MAX_VALUES = 50, 200_000
-"""Maximum depth of a value, and maximum number of values in it; aliases of YAML repeat their values."""
-
 TEXT_KEYS = (
     *("question", "messages", "query", "user_input", "input", "prompt", "text"),
     *("answer", "expected_output", "output", "content"),
@@ -41,18 +38,12 @@ def shown(name: object) -> str:
     return printable(f"{text[:60]}..." if len(text) > 60 else text)
 
 
-def plain(value: object, depth: int = 0, seen: list[int] | None = None) -> Any:
+def plain(value: object) -> Any:
     """Return a value as JSON data: numbers that are not finite become None, dates and times become text.
 
     Raises:
-        ValueError: it is nested too deeply, is too large, or holds bytes or text that cannot be stored.
+        ValueError: it holds bytes or text that cannot be stored.
     """
-    seen = [0] if seen is None else seen
-    seen[0] += 1
-    if depth > MAX_DEPTH or seen[0] > MAX_VALUES:
-        raise ValueError(
-            f"is nested deeper than {MAX_DEPTH}, or holds more than {MAX_VALUES:,} values; make it smaller"
-        )
     if isinstance(value, Decimal):
         value = int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
     if value is None or isinstance(value, str | bool | int | float):
@@ -60,8 +51,8 @@ def plain(value: object, depth: int = 0, seen: list[int] | None = None) -> Any:
     if isinstance(value, bytes):
         raise ValueError("holds bytes, which are no value of JSON; write them as text")  # noqa: TRY004 - it is data
     if isinstance(value, Mapping):
-        return {str(key): plain(item, depth + 1, seen) for key, item in value.items()}
-    return [plain(item, depth + 1, seen) for item in value] if isinstance(value, Iterable) else str(value)
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, Iterable) else str(value)
 
 
 def is_empty(value: object) -> bool:
