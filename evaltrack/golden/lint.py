@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Literal
 
 from pydantic import computed_field
 
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.reader import GoldenStats, NumberedQuestion
-from evaltrack.golden.words import content_words, plain_form, told_apart, words_by_stem
+from evaltrack.golden.words import content_words, plain_form, text_key, told_apart, words_by_stem
 from evaltrack.records import Passage, Question, Record
-from evaltrack.records.base import as_key, count, first_of
+from evaltrack.records.base import count, first_of
 from evaltrack.records.question import SourceText, title_key
 from evaltrack.stats.significance import MIN_CHANGED
 
@@ -26,10 +24,10 @@ Severity = Literal["error", "warning", "note"]
 
 ERRORS = ("bad-line", "bad-file", "missing-id", "other-form-id", "missing-quote")
 WARNINGS = (
-    *("contradiction", "near-duplicate", "answer-not-in-chunks", "empty-answer", "unused-answer", "answered-negative"),
-    *("unmarked-duplicate", "common-quote", "repeated-id", "surrounding-blanks", "thin-domain", "too-small"),
+    *("contradiction", "near-duplicate", "answer-not-in-chunks", "empty-answer", "answered-negative"),
+    *("unmarked-duplicate", "common-quote", "thin-domain", "too-small"),
 )
-NOTES = ("no-corpus", "ambiguous-source")
+NOTES = ("no-corpus",)
 CODES: dict[str, Severity] = {
     **dict.fromkeys(ERRORS, "error"),
     **dict.fromkeys(WARNINGS, "warning"),
@@ -124,28 +122,18 @@ class Library:
         return [each for each in self.chunks if each.id in passage.any_of or self.texts[each.id].holds(passage)]
 
 
-MIN_WORDS = 3
-"""Content words of a question, below which only equal texts ask the same."""
-
-SENSE = (
-    frozenset({"who", "whom", "whose", "when", "where", "why", "how"})
-    | {"not", "no", "nor", "never", "without", "cannot", "can't", "don't", "doesn't", "isn't", "aren't", "won't"}
-    | {"before", "after", "until", "during", "first", "last", "only", "more", "most", "less", "least", "fewer"}
-    | {"above", "below", "under", "over", "up", "down", "on", "off", "in", "out", "he", "she", "they"}
-)
-"""Words that change the meaning of a question, including stop words."""
-
-DIRECTION = frozenset({"from", "to", "than", "into", "between", "versus", "vs", "over"})
-"""Words that make the order of the others matter: from Paris to London, safer than beef."""
+PUNCTUATION = ".,;:?!()[]{}'\""
+"""Signs around words that do not change a question. Signs such as in C++ and C# do."""
 
 
 def check_questions(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
     """Yield findings about questions, each alone and compared with the others."""
     yield from _asking_the_same(entries)
     for entry in entries:
-        yield from _repeats(entry)
-        yield from _blanks(entry)
-        yield from _useless_answer(entry)
+        answer = entry.question.expected_answer
+        if answer is not None and answer.casefold().strip(" .,;:?!-<>[]()") in PLACEHOLDERS:
+            message = f"`expected_answer` is `{answer.strip()}`, which says nothing"
+            yield finding(entry, "empty-answer", message, "write the answer, or leave the field out")
 
 
 def _asking_the_same(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
@@ -156,7 +144,8 @@ def _asking_the_same(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
     first = dict[tuple[object, ...], NumberedQuestion]()
     for entry in entries:
         question = entry.question
-        earlier = first.setdefault((question.domain, question.history, *_meaning(question.question)), entry)
+        words = filter(None, (word.strip(PUNCTUATION) for word in text_key(question.question).split()))
+        earlier = first.setdefault((question.domain, question.history, *words), entry)
         if earlier is entry:
             continue
         asks = f"asks the same as question {earlier.question.id} (line {earlier.line})"
@@ -165,19 +154,6 @@ def _asking_the_same(entries: Sequence[NumberedQuestion]) -> Iterator[Finding]:
             yield finding(entry, "contradiction", f"{asks}, and {differs}", cure)
         else:
             yield finding(entry, "near-duplicate", f"{asks}, and counts twice", "reword or remove")
-
-
-def _meaning(text: str) -> tuple[object, ...]:
-    """Return a key that is equal for questions that differ only in word order, endings and stop words."""
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    words, stems = re.findall(r"\w+(?:'\w+)?", plain), content_words(plain)
-    # numbers and signs always count: C++ and C# are two languages
-    tokens = [token.strip(".,;:?!()[]{}'\"") for token in plain.split()]
-    if len(stems) < MIN_WORDS:
-        return (" ".join(tokens),)
-    signs = sorted(filter(re.compile(r"[^\w'’-]|\d").search, tokens))
-    ordered = stems if DIRECTION.intersection(words) else sorted(stems)
-    return tuple(ordered), SENSE.intersection(words), tuple(signs)
 
 
 def _difference(one: Question, other: Question) -> str:
@@ -197,47 +173,9 @@ def _expectation(question: Question) -> object:
     return question.by_title, frozenset(map(title_key, question.expected) if question.by_title else question.expected)
 
 
-TEXTS = ("id", "question", "expected_answer", "domain", "category")
-LISTS = ("expected_chunks", "expected_sources", "expected_tools")
-
 PLACEHOLDERS = frozenset(
-    ["tbd", "todo", "fixme", "xxx", "na", "placeholder", "answer", "empty", "null", "undefined", "pending"]
+    ["", "tbd", "todo", "fixme", "xxx", "na", "n/a", "placeholder", "answer", "empty", "null", "undefined", "pending"]
 )
-
-
-def _repeats(entry: NumberedQuestion) -> Iterator[Finding]:
-    """Yield findings about sources that a question expects twice; they count once."""
-    question, keys = entry.question, set[str]()
-    field = "expected_sources" if question.by_title else "expected_chunks"
-    for expected in question.expected_names or ():
-        key = title_key(expected) if question.by_title else expected
-        if key in keys:
-            yield finding(entry, "repeated-id", f"`{expected}` is twice in `{field}`", "remove one")
-        keys.add(key)
-
-
-def _blanks(entry: NumberedQuestion) -> Iterator[Finding]:
-    """Yield findings about texts with surrounding blanks: such ids match nothing, and such labels differ."""
-    texts = [(field, f"`{field}`", getattr(entry.question, field) or "") for field in TEXTS]
-    for field in LISTS:
-        texts += ((field, f"`{text}` in `{field}`", text) for text in getattr(entry.question, field) or ())
-    for field, place, text in texts:
-        if text.strip() not in ("", text) and not (field == "domain" and text == as_key(Path(entry.file).stem)):
-            yield finding(entry, "surrounding-blanks", f"{place} begins or ends with blanks", "remove them")
-
-
-def _useless_answer(entry: NumberedQuestion) -> Iterator[Finding]:
-    """Yield findings about placeholder answers, and about a negative's answer, which is never used."""
-    answer = entry.question.expected_answer
-    if answer is None:
-        return
-    words = set(re.findall(r"\w+", re.sub(r"\bn/a\b", "na", answer.casefold())))
-    if entry.question.negative:
-        message = "is a negative with an `expected_answer`, which is not used"
-        yield finding(entry, "unused-answer", message, "remove it, or say which sources are expected")
-    elif words <= PLACEHOLDERS:
-        message = f"`expected_answer` is `{answer.strip()}`, which says nothing"
-        yield finding(entry, "empty-answer", message, "write the answer, or leave the field out")
 
 
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
@@ -266,19 +204,12 @@ _first = partial(first_of, most=10)
 NEAR = 60
 """Similarity (0 to 100, by the longest common subsequence) from which an id is suggested for a missing one."""
 
-MAX_HINTS = 200
-"""Missing ids for which a suggestion is searched; if there are more, the set belongs to another corpus."""
-
-
-ADD_PAGE = "add the page, or correct the question"
-
 
 def check_expectations(entries: Sequence[NumberedQuestion], library: Library) -> Iterator[Finding]:
     """Yield findings about expectations that do not fit the chunks of a library."""
     yield from check_ids(entries, library)
     copies = _copies_of(library.chunks)
     for entry in entries:
-        yield from _ambiguous_titles(entry, library)
         yield from _foreign_answer(entry, library)
         yield from _unexpected_copies(entry, copies)
 
@@ -304,7 +235,7 @@ class _Names:
         if meant := self.meant(name):
             return f"did you mean `{'` or `'.join(meant[:10])}`?"
         near = process.extractOne(self.key(name), self.exact.keys(), scorer=fuzz.ratio, score_cutoff=NEAR)
-        return f"did you mean `{self.exact[near[0]]}`?" if near else ADD_PAGE
+        return f"did you mean `{self.exact[near[0]]}`?" if near else "add the page, or correct the question"
 
 
 def check_ids(entries: Iterable[NumberedQuestion], library: Library) -> Iterator[Finding]:
@@ -320,7 +251,7 @@ def check_ids(entries: Iterable[NumberedQuestion], library: Library) -> Iterator
         question, are_missing = entry.question, False
         names = titles if question.by_title else ids
         for expected in question.expected_names or ():
-            if names.key(expected) in names.exact or names.key(expected.strip()) in names.exact:
+            if names.key(expected) in names.exact:
                 continue
             if len(meant := names.meant(expected)) == 1:
                 wrong, right = told_apart(expected, meant[0])
@@ -331,27 +262,17 @@ def check_ids(entries: Iterable[NumberedQuestion], library: Library) -> Iterator
             missing.setdefault((question.by_title, page), []).append((entry, expected))
             are_missing = True
         yield from _check_passages(entry, library, are_missing=are_missing)
-    for number, ((by_title, page), found) in enumerate(missing.items()):
+    for (by_title, page), found in missing.items():
         names = titles if by_title else ids
         entry, expected = found[0]
         name = expected if all(each == expected for _, each in found) else page
         questions = list(dict.fromkeys(each.question.id for each, _ in found))
         several = f", and {len(questions)} questions expect it: {_first(questions)}" if len(questions) > 1 else ""
-        cure = names.cure(name) if number < MAX_HINTS else ADD_PAGE
-        yield finding(entry, "missing-id", f"`{name}` is not in {library.name}{several}", cure)
+        yield finding(entry, "missing-id", f"`{name}` is not in {library.name}{several}", names.cure(name))
 
 
 def _page(key: str) -> str:
     return re.split("[#@]", key, maxsplit=1)[0]
-
-
-def _ambiguous_titles(entry: NumberedQuestion, library: Library) -> Iterator[Finding]:
-    """Yield findings about expected titles that several pages have; a source from any of them counts."""
-    for title in entry.question.expected_names or () if entry.question.by_title else ():
-        pages = sorted({chunk.id.partition("#")[0] for chunk in library.by_title.get(title_key(title), ())})
-        if len(pages) > 1:
-            message = f"`{title}` is the title of {len(pages)} pages: {_first(pages)}"
-            yield finding(entry, "ambiguous-source", message, "any of them counts; rename those that do not answer")
 
 
 MOST_CHUNKS = 3
@@ -386,9 +307,6 @@ MIN_COPY_WORDS = 5
 MIN_NEGATIVE_WORDS = 4
 """Content words of a negative, below which a chunk may hold them all by chance."""
 
-WINDOW = 50
-"""Content words within which a chunk must hold those of a negative; in a long chunk they may be far apart."""
-
 
 def _unexpected_copies(entry: NumberedQuestion, copies: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
     """Yield a finding about unexpected copies of an expected chunk, for which a target would lose points."""
@@ -411,7 +329,7 @@ def _copies_of(chunks: Sequence[Chunk]) -> dict[str, list[str]]:
 
 
 def check_negatives(best: Iterable[tuple[NumberedQuestion, Chunk]], library: Library) -> Iterator[Finding]:
-    """Yield findings about negatives whose best chunk holds all their content words, in its title or close together.
+    """Yield findings about negatives whose best chunk holds all their content words.
 
     Args:
         best: Negatives, each with the best chunk of a lexical search whose score is above the floor.
@@ -420,21 +338,8 @@ def check_negatives(best: Iterable[tuple[NumberedQuestion, Chunk]], library: Lib
     for entry, chunk in best:
         words = set(content_words(entry.question.question))
         if len(words) >= MIN_NEGATIVE_WORDS and words <= library.words[chunk.id]:
-            rest = words.difference(content_words(f"{chunk.title} {chunk.heading}"))
-            if _are_near(rest, content_words(chunk.text)):
-                message = f"is a negative, and `{chunk.id}` holds all {len(words)} content words of the question"
-                yield finding(entry, "answered-negative", message, "read the chunk: where it answers, expect it")
-
-
-def _are_near(words: Set[str], text: Sequence[str]) -> bool:
-    """Return True if some passage of `WINDOW` words holds all of these words."""
-    last: dict[str, int] = {}
-    for place, word in enumerate(text):
-        if word in words:
-            last[word] = place
-            if len(last) == len(words) and place - min(last.values()) < WINDOW:
-                return True
-    return not words
+            message = f"is a negative, and `{chunk.id}` holds all {len(words)} content words of the question"
+            yield finding(entry, "answered-negative", message, "read the chunk: where it answers, expect it")
 
 
 MOST_IN_CHUNKS = 0.25

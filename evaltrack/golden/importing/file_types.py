@@ -199,6 +199,7 @@ def _excel(path: Path, _: str) -> Iterator[tuple[str, Any]]:
         ) from None
     try:
         sheet = openpyxl.load_workbook(path, read_only=True, data_only=True).worksheets[0]
+        sheet.reset_dimensions()
         header, *rows = list(sheet.iter_rows(values_only=True)) or [()]
     except Exception as error:  # noqa: BLE001 - a damaged workbook raises whatever its parts raise
         raise _damaged(path, error, "an Excel workbook") from None
