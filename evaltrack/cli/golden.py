@@ -134,15 +134,11 @@ def anchor(file: str, corpus: str | None, dry_run: bool, output: str) -> None:
     click.echo(f"{questions} {change} {quotations}", err=True)
 
 
-UNJUDGED_HELP = "Judge the ungraded sources in the first k of this run."
-
-
 @golden.command()
 @FILE
 @CORPUS
 @click.option("-t", "--target", multiple=True, help="Retriever whose chunks to show; repeatable.")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(1, 100), help="Chunks of each retriever.")
-@click.option("--unjudged", default="", metavar="RUN", help=UNJUDGED_HELP)
 @click.option("--by", default="", help="Name of the reviewer.  [default: the login name]")
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port of the page.  [default: a free one]")
 @click.option("--no-open", is_flag=True, help="Print the address without opening a browser.")
@@ -151,7 +147,6 @@ def review(
     corpus: str | None,
     target: tuple[str, ...],
     k: int,
-    unjudged: str,
     by: str,
     port: int,
     no_open: bool,
@@ -162,14 +157,13 @@ def review(
     Examples:
       evaltrack golden review golden/travel.jsonl
       evaltrack golden review mine.jsonl -t bm25:docs -t python:app.rag:ask
-      evaltrack golden review mine.jsonl --unjudged 4488541a
 
     The page is served on this machine only, until Ctrl-C. Every mark is saved at once.
     """
     from evaltrack.ui.local import serve
     from evaltrack.ui.review import GoldenReview, review_app
 
-    made = GoldenReview(file, corpus or None, list(map(from_caller, target)), k=k, by=by, unjudged=unjudged)
+    made = GoldenReview(file, corpus or None, list(map(from_caller, target)), k=k, by=by)
     try:
         serve(partial(review_app, made), port, lambda address, file: _announce(address, file, opens=not no_open))
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from flask import Blueprint, Flask, Response, abort, jsonify, request
+from flask import Blueprint, Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
 from evaltrack.api.golden_sets import index_of, libraries
@@ -20,7 +20,6 @@ from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.loop import close_all
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.lint import Library
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.golden.review import Expectation, Fields, NoQuestionError, Outcome, ReviewSession, Shown, pooled
 from evaltrack.metrics.measure import Rules
@@ -45,9 +44,6 @@ MOST_OF_TITLE = 20
 TEXT_LIMIT = 100_000
 """Largest number of shown characters of a text."""
 
-CLOSING = 10.0
-"""Seconds to wait for a call before the targets are closed."""
-
 
 class GoldenReview:
     """A golden set under review, with its corpus and retrievers. Call `close` at the end."""
@@ -60,8 +56,6 @@ class GoldenReview:
         *,
         k: int = DEPTH,
         by: str = "",
-        unjudged: str = "",
-        tracking_uri: str | None = None,
     ) -> None:
         """Open the set, its corpus and the targets.
 
@@ -72,21 +66,16 @@ class GoldenReview:
             targets: Targets as in `run_eval`; BM25 over the corpus is always one of the retrievers.
             k: The number of chunks of each retriever that are shown.
             by: The reviewer's name; empty takes the login name.
-            unjudged: A run whose top-k chunks are judged that the questions neither expect nor grade, instead of the
-                chunks of the retrievers.
-            tracking_uri: MLflow store of that run; None follows MLflow's own settings.
 
         Raises:
             GoldenError: lines of the set are bad.
-            UsageError: the corpus or a target cannot be read; or the run is of another golden set, or all is judged.
-            TrackingError: the store does not answer, or the run's rows are gone.
+            UsageError: the corpus or a target cannot be read.
         """
         self.session = ReviewSession(path)
         self.by, self._k = by or user_name(), k
-        self.unjudged = _unjudged(self.session, unjudged, tracking_uri) if unjudged else None
         own = next((each for each in targets if each.startswith("bm25:")), None) if corpus is None else None
         self._corpus = _Corpus(self.session.checked, corpus or own)
-        if not targets and not self._corpus.libraries and not unjudged:
+        if not targets and not self._corpus.parts:
             cure = "name the folder of its pages (`corpus=`), or a target"
             raise UsageError(f"{self.session.path}: there is no corpus next to the golden set; {cure}")
         self._retrievers = _Retrievers([each for each in targets if each != own], k)
@@ -96,11 +85,8 @@ class GoldenReview:
         self._retrievers.close()
 
     def questions(self, *, drafts: bool = False) -> list[Question]:
-        """Return all questions in order, or only drafts. With `unjudged`, return those that have chunks to judge."""
+        """Return all questions in order, or only drafts."""
         questions = [each.question for each in self.session.questions.values()]
-        if self.unjudged is not None:
-            chunks = self.unjudged
-            return [each for each in questions if _left(chunks.get(each.id, ()), self.session.expectation(each.id))]
         return [each for each in questions if each.draft or not drafts]
 
     def view(self, key: str, query: str = "") -> dict[str, Any]:
@@ -111,9 +97,8 @@ class GoldenReview:
         """
         self.session.refresh()
         question, expectation = self.session.question(key), self.session.expectation(key)
-        pool, problems = self._pool(question)
-        if self.unjudged is None:
-            pool = pooled([[*pool, *self._corpus.expected(expectation, question)]])
+        found, problems = self._pool(question)
+        pool = pooled([[*found, *self._corpus.expected(expectation, question)]])
         matches = self._corpus.search(query, question.domain, DEPTH) if query.strip() else None
         reviewed = question.metadata.get("reviewed")
         return {
@@ -180,11 +165,8 @@ class GoldenReview:
 
     def _pool(self, question: Question) -> tuple[list[Shown], Sequence[str]]:
         """Return the chunks and the problems of all retrievers. A chunk without a text gets that of the corpus."""
-        if self.unjudged is not None:
-            answers: list[list[Shown] | str] = [list(self.unjudged.get(question.id, ()))]
-        else:
-            own = self._corpus.search(question.question, question.domain, self._k)
-            answers = [own, *self._retrievers.ask(question)]
+        own = self._corpus.search(question.question, question.domain, self._k)
+        answers = [own, *self._retrievers.ask(question)]
         rankings = [each for each in answers if not isinstance(each, str)]
         problems = [each for each in answers if isinstance(each, str)]
         pool = pooled(rankings, question.id)
@@ -208,15 +190,6 @@ def _chunk_json(expectation: Expectation, chunk: Shown) -> dict[str, Any]:
     return {"key": chunk.key, **texts, "is_expected": expectation.expects(chunk), "grade": expectation.grade(chunk)}
 
 
-def _left(chunks: Sequence[Shown], expectation: Expectation) -> list[Shown]:
-    """Return the chunks that a question neither expects nor grades."""
-    return [each for each in chunks if not expectation.expects(each) and expectation.grade(each) is None]
-
-
-def _shown_source(source: Source) -> Shown:
-    return Shown(source.chunk_id or "", source.title or "", source.text or "")
-
-
 def _shown_chunk(chunk: Chunk) -> Shown:
     """Return a chunk as a target does, with its heading."""
     return Shown(chunk.id, chunk.title, chunk.headed_text)
@@ -227,22 +200,21 @@ class _Corpus:
 
     def __init__(self, checked: GoldenSet, corpus: str | os.PathLike[str] | None) -> None:
         found = libraries(checked.path, checked.stats.domains, corpus)
-        self.libraries = [(library, index or index_of(library)) for library, index in found]
+        self.parts = {
+            domain: (library, index or index_of(library)) for library, index in found for domain in library.domains
+        }
         expected = [(key, each.domain) for each in checked for key in each.expected_chunks or ()]
         self._has_expected = not expected or any(self.chunk(key, domain) for key, domain in expected)
 
-    def _of(self, domain: str) -> Library | None:
-        return next((each for each, _ in self.libraries if domain in each.domains), None)
-
     def search(self, text: str, domain: str, depth: int) -> list[Shown]:
         """Return the top chunks for a text. If the text is a chunk's id, that chunk is first."""
-        index = next((index for library, index in self.libraries if domain in library.domains), None)
+        _, index = self.parts.get(domain, (None, None))
         found = [_shown_chunk(chunk) for chunk, _ in index.search(text, depth)] if index else []
         return pooled([[*filter(None, [self.chunk(text.strip(), domain)]), *found]])
 
     def chunk(self, key: str, domain: str) -> Shown | None:
         """Return the chunk with an id; None if it is not in the corpus."""
-        library = self._of(domain)
+        library, _ = self.parts.get(domain, (None, None))
         chunk = library.by_id.get(key) if library else None
         return _shown_chunk(chunk) if chunk else None
 
@@ -251,7 +223,7 @@ class _Corpus:
 
         Return None if no chunk holds them, or if the set expects ids of another corpus.
         """
-        if self._of(domain) is None:
+        if domain not in self.parts:
             return chunk
         candidates = [self.chunk(chunk.id, domain), *self.search(words, domain, HOLDERS)]
         holders = (each for each in candidates if each and each.holds({"quote": words, "share": 1}))
@@ -259,7 +231,7 @@ class _Corpus:
 
     def ids_of_title(self, title: str, domain: str) -> list[str]:
         """Return the ids of the chunks of a page."""
-        library = self._of(domain)
+        library, _ = self.parts.get(domain, (None, None))
         return [chunk.id for chunk in library.by_title.get(title_key(title), [])] if library else []
 
     def expected(self, expectation: Expectation, question: Question) -> Iterator[Shown]:
@@ -309,42 +281,18 @@ class _Retrievers:
             return f"{name}: {error.message}"
         if isinstance(outcome, Failure):
             return f"{name}: {outcome}"
-        return [_shown_source(source) for source in (outcome.sources or ())[: self._k]]
+        sources = (outcome.sources or ())[: self._k]
+        return [Shown(each.chunk_id or "", each.title or "", each.text or "") for each in sources]
 
     def close(self) -> None:
-        """Close the targets. If a call takes longer than `CLOSING` seconds, they stay open until the process ends."""
-        if self._lock.acquire(timeout=CLOSING):
+        """Close the targets after the call that is running."""
+        with self._lock, self._runner:
             self._runner.run(close_all(self._targets.values()))
-            self._runner.close()
             self._opened.close()
-
-
-def _unjudged(session: ReviewSession, run: str, tracking_uri: str | None) -> dict[str, list[Shown]]:
-    """Return, by question id, the top-k chunks of a run that the question neither expects nor grades."""
-    from evaltrack.records.row import response_of
-    from evaltrack.tracking.find_runs import named_evaluation, read_rows
-    from evaltrack.tracking.store import connect
-
-    store = connect(tracking_uri)
-    evaluation = named_evaluation(store, run)
-    signature = evaluation.signature
-    if signature.golden != session.checked.name:
-        raise UsageError(f"`unjudged={run}`: that run is of golden set `{signature.golden}`; name one of this set")
-    chunks: dict[str, list[Shown]] = {}
-    for row in read_rows(store, evaluation):
-        if row.id in session.questions:
-            sources = pooled([[_shown_source(each) for each in response_of(row).sources or ()]])
-            if left := _left(sources[: signature.k], session.expectation(row.id)):
-                chunks[row.id] = left
-    if not chunks:
-        raise UsageError(f"`unjudged={run}`: every source in the first {signature.k} of that run is judged")
-    return chunks
 
 
 LISTED = 120
 """Number of characters of a question in the list."""
-
-VALUES = {"chunk", "words", "passage", "question", "expected_answer", "grade"}
 
 
 def review_app(review: GoldenReview, token: str) -> Flask:
@@ -362,7 +310,6 @@ def review_app(review: GoldenReview, token: str) -> Flask:
         drafts = request.args.get("drafts") == "1"
         return jsonify(
             name=shown(review.session.path.name, 200),
-            judging=review.unjudged is not None,
             drafts=review.session.drafts,
             questions=[
                 {"id": each.id, "question": shown(each.question, LISTED), "state": state_of(each)}
@@ -376,10 +323,9 @@ def review_app(review: GoldenReview, token: str) -> Flask:
 
     @pages.post("/act")
     def act() -> Response:
-        body = _action()
-        values = {name: value for name, value in body.items() if name in VALUES}
-        outcome = review.act(body["id"], body["kind"], **values)
-        return viewed(body["id"], str(body.get("query", "")), outcome)
+        action = request.get_json()
+        key, query = action.pop("id"), action.pop("query", "")
+        return viewed(key, query, review.act(key, action.pop("kind"), **action))
 
     @pages.post("/undo")
     def undo() -> Response:
@@ -390,26 +336,15 @@ def review_app(review: GoldenReview, token: str) -> Flask:
         """Return the view of a question and the result of an action."""
         return jsonify(review.view(key, query[:1000]) | (asdict(outcome) if outcome else {}))
 
+    @app.after_request
+    def with_headers(answer: Response) -> Response:
+        answer.headers.update(HEADERS)
+        return answer
+
     app.register_blueprint(pages)
-    app.after_request(_with_headers)
     for kind in (EvaltrackError, HTTPException):
         app.register_error_handler(kind, _explained)
     return app
-
-
-def _action() -> dict[str, Any]:
-    """Return the action in the body of the request. Aborts with 400 if it is not one."""
-    body = request.get_json()
-    if not isinstance(body, dict) or not isinstance(body.get("id"), str) or not isinstance(body.get("kind"), str):
-        abort(400, "not an action: it has no id or no kind")
-    if not isinstance(body.get("grade"), int | None) or isinstance(body.get("grade"), bool):
-        abort(400, "the grade is not a whole number")
-    return body
-
-
-def _with_headers(answer: Response) -> Response:
-    answer.headers.update(HEADERS)
-    return answer
 
 
 def _explained(error: Exception) -> tuple[Response, int]:

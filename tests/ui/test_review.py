@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from urllib.request import url2pathname
 import pytest
 from flask.testing import FlaskClient
 
-from evaltrack import run_eval
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.golden.reader import open_golden
@@ -113,7 +111,7 @@ def test_a_question_is_shown_changed_confirmed_and_undone(golden: Path, opened: 
     page = opened()
     state = page.client.get("/secret/state?drafts=1").get_json()
     assert [(each["id"], each["state"]) for each in state["questions"]] == [("1", "draft")]
-    assert (state["name"], state["judging"], state["drafts"]) == ("travel.jsonl", False, 1)
+    assert (state["name"], state["drafts"]) == ("travel.jsonl", 1)
     assert page.client.get("/secret/question?id=1").get_json()["draft"]
     page.act("1", "reword", question="How long?", expected_answer="90 days")
     quoted = page.act("1", "quote", chunk="visa#stay", words="90 days in any 180", query="cash")
@@ -210,25 +208,6 @@ def test_a_set_without_corpus_needs_a_target(golden: Path, opened: Open) -> None
     golden.write_text("{\n")
     with pytest.raises(GoldenError, match=r"travel\.jsonl:1: invalid JSON"):
         opened()
-
-
-def test_what_a_run_left_unjudged(golden: Path, store_uri: str, opened: Open) -> None:
-    golden.write_text(golden.read_text().replace('"draft": true', '"draft": false'))
-    target = f"bm25:{golden.parent / 'corpus/travel'}?floor=0"
-    run = run_eval(golden, target=target, k=2, tracking_uri=store_uri, traces="off")
-    page = opened(unjudged=run.run_id, tracking_uri=store_uri)
-    assert [each["id"] for each in page.view("1")["chunks"]] == ["visa#stay", "cash"]
-    assert (page.listed(drafts="1"), page.client.get("/secret/state").get_json()["judging"]) == (["1"], True)
-    for chunk in page.view("1")["chunks"]:
-        assert not chunk["is_expected"]
-        page.act("1", "grade", chunk=chunk["key"], grade=0)
-    assert page.listed() == []
-    with pytest.raises(UsageError, match="every source in the first 2 of that run is judged"):
-        opened(unjudged=run.run_id, tracking_uri=store_uri)
-    assert open_golden(golden).digest != run.signature.golden_digest
-    shutil.copy(golden, golden.with_name("other.jsonl"))
-    with pytest.raises(UsageError, match="is of golden set `travel`"):
-        GoldenReview(golden.with_name("other.jsonl"), unjudged=run.run_id, tracking_uri=store_uri)
 
 
 def test_the_page_is_served_under_a_strict_policy(client: FlaskClient) -> None:

@@ -3,7 +3,7 @@ import { badge, clean, foreign, make } from "./dom.js";
 
 const el = (id) => document.getElementById(id);
 const SHORT = 1500, TONES = { draft: "warn", "expects nothing": "bad", negative: "ok", reviewed: "ok" };
-let listed = [], at = 0, now = null, current = -1, selection = null, query = "", judging = false;
+let listed = [], at = 0, now = null, current = -1, selection = null, query = "";
 let work = Promise.resolve();
 const open = new Set();
 
@@ -35,9 +35,7 @@ function forShown(task) {
 }
 
 async function readList(wanted) {
-  const state = await ask(`state?drafts=${judging ? "" : el("filter").value}`);
-  judging = state.judging;
-  document.body.classList.toggle("judging", judging);
+  const state = await ask(`state?drafts=${el("filter").value}`);
   el("name").textContent = state.name;
   document.title = `Review · ${state.name}`;
   listed = state.questions;
@@ -79,17 +77,15 @@ async function show(place) {
   const { id } = listed[at], next = listed[at + 1], asked = (id) => ask(`question?${new URLSearchParams({ id })}`);
   const data = await asked(id).catch((error) => leave(id, error));
   if (!data) return;
-  current = judging ? firstUnjudged(data) : -1;
+  current = -1;
   stopEditing();
   drawList();
   drawQuestion(data);
   window.scrollTo(0, 0);
-  if (current < 0) el("question").focus({ preventScroll: true });
-  else focusChunk();
+  el("question").focus({ preventScroll: true });
   if (next) asked(next.id).catch(() => {}); // the retrievers are asked ahead
 }
 
-const firstUnjudged = (data) => data.chunks.findIndex((chunk) => chunk.grade === null && !chunk.is_expected);
 const button = (label, run, props) => make("button", { type: "button", ...props, click: run }, label);
 
 function drawQuestion(data) {
@@ -123,7 +119,6 @@ function drawQuestion(data) {
 
 function deeds(data) {
   const moves = [button("Previous", () => queue(() => step(-1))), button("Next", () => queue(() => step(1))), button("Undo", () => queue(undo))];
-  if (judging) return moves;
   return [button("Confirm", () => forShown(confirm), { class: "primary" }), button("Edit", edit),
     button(data.negative ? "Not a negative" : "Make it a negative", () => forShown(() => act("negate", {}))), ...moves];
 }
@@ -133,9 +128,7 @@ function chunkItem(chunk, place) {
   const whole = chunk.text.length <= SHORT || open.has(chunk.key);
   const choose = (run) => () => forShown(() => { current = place; mark(); return run(); });
   const labelled = (label, run, pressed) => button(label, choose(run), { "aria-label": `${label}: ${chunk.id || name}`, "aria-pressed": pressed });
-  const controls = judging
-    ? [labelled("Relevant", () => grade(null), String(chunk.is_expected)), labelled("Not relevant", () => grade(0), String(refused))]
-    : [labelled(chunk.is_expected ? "Unmark" : "Mark as expected", toggle, String(chunk.is_expected)), chunk.text && labelled("Quote selection", quote)];
+  const controls = [labelled(chunk.is_expected ? "Unmark" : "Mark as expected", toggle, String(chunk.is_expected)), chunk.text && labelled("Quote selection", quote)];
   if (!whole) controls.push(labelled("Show all", () => { open.add(chunk.key); drawQuestion(now); focusChunk(); }));
   const kind = chunk.is_expected ? "expected" : refused ? "refused" : "";
   return make("li", { class: `chunk ${kind}`, tabindex: -1, click: () => { current = place; mark(); } },
@@ -161,7 +154,7 @@ async function act(kind, values) {
   const data = await ask("act", { id, kind, query, ...values }).catch((error) => leave(id, error));
   if (!data) return false;
   const again = document.activeElement?.closest(".chunk");
-  if (data.reloaded && !judging) {
+  if (data.reloaded) {
     const there = new Set((await ask("state?drafts=")).questions.map((each) => each.id));
     listed = listed.filter((each) => there.has(each.id));
     at = Math.max(0, listed.findIndex((each) => each.id === id));
@@ -186,11 +179,7 @@ async function toggle() {
 
 async function grade(value) {
   const chunk = chosenChunk();
-  if (!chunk || !(await act("grade", { chunk: chunk.key, grade: value })) || !judging) return;
-  const left = firstUnjudged(now);
-  if (left < 0) { say("All chunks of this question are judged; press Enter to continue."); return; }
-  current = left;
-  focusChunk();
+  if (chunk) await act("grade", { chunk: chunk.key, grade: value });
 }
 
 /* Touching a button clears the selection on some devices, so the last one is remembered. */
@@ -264,10 +253,8 @@ const KEYS = {
   "/": () => el("search").focus(), j: () => queue(() => step(1)), k: () => queue(() => step(-1)), u: () => queue(undo),
   ArrowDown: () => forShown(() => { current = Math.min(current + 1, items().length - 1); focusChunk(); }),
   ArrowUp: () => forShown(() => { current = Math.max(current - 1, 0); focusChunk(); }),
-  " ": () => forShown(() => (judging ? grade(null) : toggle())),
-  Enter: () => forShown(() => (judging ? step(1) : confirm())),
+  " ": () => forShown(toggle), Enter: () => forShown(confirm), s: () => queue(() => step(1)), e: () => forShown(edit), n: () => forShown(() => act("negate", {})), q: () => forShown(quote),
 };
-const REVIEWING = { s: () => queue(() => step(1)), e: () => forShown(edit), n: () => forShown(() => act("negate", {})), q: () => forShown(quote) };
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || !now) return;
@@ -278,7 +265,7 @@ document.addEventListener("keydown", (event) => {
   }
   const presses = event.key === " " || event.key === "Enter";
   if (presses && (event.repeat || event.target.closest("button, a"))) return;
-  const run = KEYS[event.key] || (!judging && REVIEWING[event.key]) || (/^\d$/.test(event.key) && (() => forShown(() => grade(Number(event.key)))));
+  const run = KEYS[event.key] || (/^\d$/.test(event.key) && (() => forShown(() => grade(Number(event.key)))));
   if (!run) return;
   event.preventDefault();
   run();
@@ -295,7 +282,7 @@ el("filter").addEventListener("change", () => queue(async () => { await readList
 
 queue(async () => {
   const state = await readList();
-  if (!judging && !state.drafts) { el("filter").value = ""; await readList(); }
+  if (!state.drafts) { el("filter").value = ""; await readList(); }
   if (listed.length) await show(0);
-  else nothing(judging ? "Everything is judged." : "No drafts are left.");
+  else nothing("No drafts are left.");
 });
