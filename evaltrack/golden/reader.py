@@ -227,7 +227,7 @@ def _part_of(whole: GoldenSet, selection: Selection, sampled: frozenset[str] | N
         digest.update(_digest_line(question))
         stats.add(question)
     if not stats.questions:
-        raise GoldenError([f"{whole.path}: {empty_words(selection, whole, len(whole))}"])
+        raise GoldenError([f"{whole.path}: {empty_words(selection, len(whole))}"])
     if stats.questions == len(whole):
         return whole
     part = everything.model_copy(update={"questions": stats.questions})
@@ -239,10 +239,6 @@ def _check_file(path: Path) -> None:
     with path.open("rb") as file:
         if words := other_encoding(file.read(2)):
             raise GoldenError([f"{path}: {words}"])
-    try:
-        path.name.encode()
-    except UnicodeEncodeError:  # its questions have its name as their domain
-        raise GoldenError([f"{os.fsencode(path)!r}: the name of the file is not UTF-8; rename it"]) from None
     if path.suffix not in (".jsonl", ".json"):
         why = f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"
         raise GoldenError([why], guide=Guide.GOLDEN_FILE)

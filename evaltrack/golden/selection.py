@@ -11,21 +11,18 @@ import hashlib
 import heapq
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from unicodedata import normalize
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question
-from evaltrack.records.base import cut, first_of
+from evaltrack.records.base import cut
 
 LABELS = ("domain", "difficulty", "category", "id")
 """Fields of a question that a filter may name, besides the keys of `metadata`."""
 
 METADATA = "metadata."
-SHOWN_LABELS = 10
-HELD_LABELS = 1000
-"""Different labels of a field that are collected for an error message."""
 
 MAX_WORDS = 300
 """Maximum characters of a selection as text, which is stored in an MLflow tag."""
@@ -69,11 +66,6 @@ class Selection:
     def takes_all(self) -> bool:
         """True if it selects all questions of any set."""
         return not (self.filters or self.failed or self.sample)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields that its filters name."""
-        return tuple(dict.fromkeys(condition.field for each in self.filters for condition in each))
 
     def admits(self, question: Question) -> bool:
         """Return True if filters and failed questions admit it; samples are drawn from the admitted ones."""
@@ -140,23 +132,10 @@ def labels(question: Question, field: str) -> list[str]:
     return [each if isinstance(each, str) else json.dumps(each) for each in values if each is not None]
 
 
-def empty_words(selection: Selection, questions: Iterable[Question], total: int) -> str:
-    """Return the reason that a selection is empty, with the labels that exist."""
+def empty_words(selection: Selection, total: int) -> str:
+    """Return the reason that a selection is empty."""
     failed = selection.failed
     if failed is not None and not selection.filters:
         return f"`only_failed={failed.run_id}`: every question of the set passed in that run, or was not asked in it"
     those = f"the {total:,} questions" if failed is None else f"those that did not pass in run {failed.run_id}"
-    none = f"`filter={cut(filter_words(selection.filters), MAX_WORDS)}` matches none of {those}"
-    return f"{none}; {'; '.join(_labels_words(selection.fields, questions))}"
-
-
-def _labels_words(fields: tuple[str, ...], questions: Iterable[Question]) -> Iterator[str]:
-    """Yield the first labels of each field, as text."""
-    there: dict[str, dict[str, None]] = {field: {} for field in fields}
-    for question in questions:
-        for field, values in there.items():
-            if len(values) < HELD_LABELS:
-                values.update(dict.fromkeys(labels(question, field)))
-    for field, values in there.items():
-        shown = first_of([cut(each, 60) for each in values], SHOWN_LABELS)
-        yield f"`{field}` is one of: {shown}" if values else f"no question has a `{field}`"
+    return f"`filter={cut(filter_words(selection.filters), MAX_WORDS)}` matches none of {those}; correct it"

@@ -57,13 +57,6 @@ def test_what_is_no_golden_set(tmp_path: Path, name: str, content: str | None, m
     assert caught.value.problems[0].endswith(f": {message.format(folder=tmp_path)}")
 
 
-def test_a_file_whose_name_is_no_text_is_one_error(tmp_path: Path) -> None:
-    path = write(tmp_path, GOOD, os.fsdecode(b"bad\xff.jsonl"))
-    with pytest.raises(GoldenError, match=r"bad\\xff\.jsonl': the name of the file is not UTF-8; rename it") as caught:
-        open_golden(path)
-    assert len(caught.value.problems) == 1
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file")
 def test_unreadable_file(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
