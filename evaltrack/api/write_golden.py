@@ -33,8 +33,8 @@ def write_golden(questions: Questions, path: str | os.PathLike[str]) -> GoldenSe
 
     Args:
         questions: Mappings with the fields of a golden line, `Question` records, or a pandas data frame with a column
-            for each field. None, NaN, NaT and NA values are left out. Without an `id` a question gets its position,
-            from 1.
+            for each field. None and NaN are left out, in a data frame also NaT and NA. Without an `id` a question gets
+            its position, from 1.
         path: The `.jsonl` file to write. Its name without the ending is the name of the set and the default domain.
 
     Raises:
@@ -90,8 +90,8 @@ def _lines(questions: Questions, name: str) -> list[str]:
 
 def _entries(questions: object) -> Iterator[object]:
     """Yield the entries of a list, an iterator or a data frame."""
-    if hasattr(questions, "to_dict") and hasattr(questions, "columns"):  # a data frame, found without importing pandas
-        questions = questions.to_dict("records")
+    if hasattr(questions, "to_json") and hasattr(questions, "columns"):  # a data frame, found without importing pandas
+        questions = json.loads(questions.to_json(orient="records", date_format="iso", double_precision=15))
     if isinstance(questions, str | bytes | Mapping | Question) or not isinstance(questions, Iterable):
         cure = "give a path, a list of dicts or Question records, an iterator of them, or a data frame"
         raise UsageError(f"golden_path is {type(questions).__name__}; {cure}")
@@ -103,19 +103,9 @@ def _line(entry: object, place: int) -> str:
     if isinstance(entry, Question):
         entry = {"domain": entry.domain, **line_of(entry)}
     elif isinstance(entry, Mapping):
-        fields = {str(key): plain for key, value in entry.items() if (plain := _plain(value)) is not None}
-        entry = {"id": place, **fields}
+        missing = {key for key, value in entry.items() if value is None or (isinstance(value, float) and isnan(value))}
+        entry = {"id": place, **{key: value for key, value in entry.items() if key not in missing}}
     try:
         return json.dumps(entry, ensure_ascii=False) + "\n"
     except (TypeError, ValueError) as error:
         raise GoldenError([f"entry {place}: {error}; write texts, numbers, lists and dicts"], [place]) from None
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as plain Python for JSON: arrays as lists, NumPy numbers as Python's; None if it is missing."""
-    if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    missing = type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
-    return None if missing else value
