@@ -24,7 +24,7 @@ from evaltrack.golden.reader import GoldenSet
 from evaltrack.golden.review import Expectation, Fields, NoQuestionError, Outcome, ReviewSession, Shown, pooled
 from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.redaction import Redactor
-from evaltrack.records import Failure, Passage, Question, Source
+from evaltrack.records import Failure, Passage, Question
 from evaltrack.records.question import title_key
 from evaltrack.report.html.page import shown
 from evaltrack.system.files import user_name
