@@ -4,9 +4,9 @@ Keys with a known form and configured values are always removed. The setting `re
 names of customers. Golden sets are not redacted: their questions and expectations are written to be read.
 
 Most rules on the form of a key are gitleaks' (MIT licence, in the folder `rules`), converted to Python's syntax by
-`scripts/update_secret_rules`; `own.toml` adds more. Nearly all text is no key, so a rule is tried only if one of its
-keywords occurs. A match must look random enough (entropy), and must not be part of a long run of base64, such as a
-picture.
+`scripts/update_secret_rules`; `own.toml` adds more. Nearly all text is no key, so the search has two steps: keys are in
+long words, and a rule is tried only if one of its keywords occurs. A match must look random enough (entropy), and must
+not be part of a long run of base64, such as a picture.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from math import log2
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import regex
@@ -32,13 +32,16 @@ from evaltrack.privacy.addresses import MASK
 from evaltrack.records import Response, Source, ToolCall, Verdict
 
 SHORTEST = 15
-"""Characters of the shortest value that can be a key because of the name of its field."""
+"""Characters of the shortest word that can hold a key. Rules for shorter keys search the whole text."""
+
+LONG = 24
+"""Characters of the shortest word on which rules without a keyword are tried."""
 
 SHORT, REMEMBERED = 4000, 8000
 """Texts of up to so many characters are cached with their secrets, and the size of that cache."""
 
-NAME_REACH = 50
-"""Characters before a match that are searched for the name of a secret: `MAILCHIMP_API_KEY = ...`."""
+NAME_REACH = 100
+"""Characters before a word that are searched for its name: `MAILCHIMP_API_KEY = ...`."""
 
 NAMES = ("key", "token", "secret", "pass", "pwd", "auth", "api", "access", "cred", "login", "bearer", "sign", "jwt")
 """Words that mark the name of a secret. The name of a product alone occurs in any sentence."""
@@ -48,20 +51,17 @@ BASE64_RUN = 200
 """Characters of base64 around a match that make it part of something larger."""
 
 _DIGIT = re.compile(r"\d", re.ASCII)
+_LONG_WORD = re.compile(rf"\S{{{SHORTEST},}}")
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One form of keys. `group` holds the secret; None is the first group that matches, else the whole match.
-
-    A `named` rule is for secrets with a digit after the name of a secret, and not for placeholders. A rule without
-    keywords is tried on every text.
-    """
+    """One form of keys. `group` holds the secret; None is the first group that matches, else the whole match."""
 
     id: str
     regex: str
     keywords: Sequence[str]
-    named: bool = False
+    scope: Literal["word", "named", "text"] = "word"
     entropy: float = 0.0
     group: int | None = None
     generic: bool = False
@@ -71,9 +71,15 @@ class Rule:
         """The compiled form, which an underscore may precede. To compile all takes longer than most runs."""
         return re.compile(re.sub(r"^((?:\(\?i\))?)\\b", r"\1(?<![A-Za-z0-9])", self.regex), re.ASCII)
 
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the positions of secrets of this form."""
-        for match in self.pattern.finditer(text):
+    def is_likely_in(self, lowered: str) -> bool:
+        """Return True if a text in lower case holds a keyword; without keywords, if it is long and has a digit."""
+        if self.keywords:
+            return _holds_any(lowered, self.keywords)
+        return len(lowered) >= LONG and _DIGIT.search(lowered) is not None
+
+    def spans(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the positions of secrets of this form in a part of the text."""
+        for match in self.pattern.finditer(text, start, end):
             group = self.group
             if group is None:
                 group = next((number for number, text_of_group in enumerate(match.groups(), 1) if text_of_group), 0)
@@ -83,8 +89,8 @@ class Rule:
 
     def _is_secret(self, text: str, name: int, start: int, end: int) -> bool:
         secret = text[start:end]
-        if self.named:
-            before = text[max(0, name - NAME_REACH) : start].lower()
+        if self.scope == "named":
+            before = text[max(0, name - NAME_REACH // 2) : start].lower()
             if not _DIGIT.search(secret) or not _holds_any(before, NAMES):
                 return False
             if any(pattern.search(secret) for pattern in rules().placeholders):
@@ -95,12 +101,12 @@ class Rule:
 
 
 class Rules(NamedTuple):
-    """All rules by keyword, and values and words that are no secrets after the name of a secret.
+    """Keywords and rules by scope, and values and words that are no secrets after the name of a secret.
 
     A rule without keywords has the empty one, which every text holds.
     """
 
-    by_keyword: Sequence[tuple[str, Rule]]
+    by_scope: Mapping[str, Sequence[tuple[str, Rule]]]
     placeholders: Sequence[re.Pattern[str]]
     stopwords: Sequence[str]
 
@@ -111,10 +117,11 @@ def rules() -> Rules:
     folder = files("evaltrack.privacy").joinpath("rules")
     foreign = json.loads(folder.joinpath("gitleaks.json").read_text("utf-8"))
     own = tomllib.loads(folder.joinpath("own.toml").read_text("utf-8"))
+    by_scope: dict[str, list[tuple[str, Rule]]] = {scope: [] for scope in ("text", "word", "named")}
+    for rule in (Rule(**each) for each in foreign["rules"] + own["rule"]):
+        by_scope[rule.scope] += ((keyword, rule) for keyword in rule.keywords or [""])
     placeholders = [re.compile(pattern, re.ASCII) for pattern in foreign["placeholders"]]
-    every = [Rule(**each) for each in foreign["rules"] + own["rule"]]
-    by_keyword = [(keyword, rule) for rule in every for keyword in rule.keywords or [""]]
-    return Rules(by_keyword, placeholders, foreign["stopwords"])
+    return Rules(by_scope, placeholders, foreign["stopwords"])
 
 
 def secret_spans(text: str) -> Sequence[tuple[int, int]]:
@@ -123,16 +130,27 @@ def secret_spans(text: str) -> Sequence[tuple[int, int]]:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _spans_in_short(text: str) -> Sequence[tuple[int, int]]:
+def _spans_in_short(text: str) -> tuple[tuple[int, int], ...]:
     """Return the same as `_spans_in`, cached: the chunks of a corpus are returned for many questions."""
-    return _spans_in(text)
+    return tuple(_spans_in(text))
 
 
-def _spans_in(text: str) -> Sequence[tuple[int, int]]:
-    lowered = text.lower()
-    has_names = _DIGIT.search(text) is not None and _holds_any(lowered, NAMES)
-    likely = {rule for keyword, rule in rules().by_keyword if keyword in lowered and (has_names or not rule.named)}
-    return merge_spans(span for rule in likely for span in rule.spans(text))
+def _spans_in(text: str) -> list[tuple[int, int]]:
+    words = [match.span() for match in _LONG_WORD.finditer(text)]
+    with_names = ((max(0, start - NAME_REACH), end) for start, end in words if _DIGIT.search(text, start, end))
+    named = [each for each in merge_spans(with_names) if _holds_any(text[slice(*each)].lower(), NAMES)]
+    places = {"text": [(0, len(text))], "word": words, "named": named}
+    return merge_spans(span for scope in places for span in _found(text, scope, places[scope]))
+
+
+def _found(text: str, scope: str, places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of secrets in parts of the text, by the rules of a scope."""
+    parts = [text[start:end].lower() for start, end in places]
+    together = "\n".join(parts)
+    for rule in {rule for keyword, rule in rules().by_scope[scope] if keyword in together}:
+        for (start, end), part in zip(places, parts, strict=True):
+            if rule.is_likely_in(part):
+                yield from rule.spans(text, start, end)
 
 
 def _holds_any(text: str, words: Iterable[str]) -> bool:
