@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -126,9 +125,6 @@ def _order(row: Row) -> tuple[int, float]:
 
 RUN_SCHEMA = "evaltrack.run/1"
 
-AT_ONCE = 50
-"""Rows that are serialized together."""
-
 
 def run_summary(result: RunResult) -> dict[str, Any]:
     """Return everything about a run except its rows."""
@@ -141,10 +137,8 @@ def run_json(result: RunResult) -> Iterator[str]:
     aims = [RunAim.of(each).data() for each in result.aims]
     head = json.dumps({**run_summary(result), "aims": aims}, ensure_ascii=False, allow_nan=False)
     yield json_without_commands(head[:-1]) + ', "rows": ['
-    rows, break_before = iter(result.read_table()), "\n"
-    while texts := [finite_json(row) for row in islice(rows, AT_ONCE)]:
-        yield break_before + json_without_commands(",\n".join(texts))
-        break_before = ",\n"
+    for place, row in enumerate(result.read_table()):
+        yield f"{',' * (place > 0)}\n{json_without_commands(finite_json(row))}"
     yield "]}\n"
 
 

@@ -23,7 +23,6 @@ from evaltrack.records.row import question_of, response_of, row_of
 from evaltrack.report import run_text
 from evaltrack.report.comparison_files import SHOWN
 from evaltrack.report.run_text import (
-    AT_ONCE,
     NOTE_LIMIT,
     OUTCOME_COLUMNS,
     RESULT_COLUMNS,
@@ -209,7 +208,7 @@ def test_numbers_are_short(value: float, words: str) -> None:
 
 
 def test_many_rows_are_printed_in_pieces_that_make_one_object() -> None:
-    rows = [columns_of(row(number)) for number in range(2 * AT_ONCE + 1)]
+    rows = [columns_of(row(number)) for number in range(100)]
     text = "".join(run_json(result(read_table=lambda: rows)))
     assert [each["id"] for each in json.loads(text)["rows"]] == [each["id"] for each in rows]
     assert len(text.splitlines()) == 1 + len(rows)
