@@ -192,7 +192,7 @@ def write_comparison(made: Comparison | SetComparisons, path: Path | str) -> Non
     elif of_sets:
         text = of_sets(made)
     else:
-        names = page_names((each.golden for each in made.sets), range(1, len(made.sets) + 1))
+        names = page_names(each.golden for each in made.sets)
         for each, name in zip(made.sets, names, strict=True):
             if each.comparison:
                 write_result_file(path.with_suffix("") / f"{name}.html", [comparison_html(each.comparison)])

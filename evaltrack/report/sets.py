@@ -149,12 +149,10 @@ def compared_sets_html(made: SetComparisons, pages: Sequence[str]) -> str:
     return document(told["headline"], render("compared_sets.html", **fields, **told))
 
 
-def page_names(goldens: Iterable[str], endings: Iterable[object]) -> list[str]:
-    """Return a file name for each golden set. Names that some file system takes for one get their ending."""
-    names = [re.sub(r"[^\w.-]+", "-", golden).strip(".-")[:80] or "set" for golden in goldens]
-    folded = [name.casefold() for name in names]
-    ended = zip(names, endings, strict=True)
-    return [name if folded.count(name.casefold()) == 1 else f"{name}-{ending}" for name, ending in ended]
+def page_names(goldens: Iterable[str]) -> list[str]:
+    """Return a different file name for each golden set."""
+    names = (re.sub(r"[^\w.-]+", "-", golden)[:80] for golden in goldens)
+    return [f"{number}-{name}" for number, name in enumerate(names, 1)]
 
 
 def comparisons_table(made: SetComparisons) -> list[list[str]]:

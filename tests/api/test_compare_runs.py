@@ -112,7 +112,7 @@ def test_files_hold_all_sets(paths: list[Path], tmp_path: Path) -> None:
     assert ET.fromstring(texts[1]).get("errors") == "1"
     for page, question in re.findall(r'href="(all/[^"#]+)#q-([^"]+)"', html):
         assert f'"id":"{question}"' in (tmp_path / page).read_text()
-    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["one.html", "two.html"]
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["1-one.html", "2-two.html"]
 
 
 def test_markdown_is_inert() -> None:
