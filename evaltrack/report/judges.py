@@ -10,9 +10,6 @@ from rich.console import Console
 from evaltrack.judges.reliability import JudgesAgreement, Replay
 from evaltrack.report.templates import environment, print_template, sentences
 
-Rubric = Mapping[str, Any]
-"""The tables that `evaltrack.metrics.rubric.reasoning_rubric` returns."""
-
 SHOWN = 10
 
 
@@ -26,7 +23,7 @@ def replay_lines(replay: Replay) -> list[str]:
     return sentences("replay.txt", made=replay, shown=SHOWN)
 
 
-def rubric_markdown(rubric: Rubric) -> str:
-    """Return all tables in the order in which they are applied."""
+def rubric_markdown(rubric: Mapping[str, Any]) -> str:
+    """Return all tables of `reasoning_rubric` in the order in which they are applied."""
     text = environment(str).get_template("rubric.md").render(**rubric)
     return text.rstrip().replace("<", "&lt;").replace(">", "&gt;")

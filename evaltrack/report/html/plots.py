@@ -8,7 +8,7 @@ from math import floor, isfinite, log10
 from typing import Any
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.metrics.catalogue import BY_METRIC
+from evaltrack.metrics.catalogue import metric_form
 from evaltrack.report.comparison_words import Way, metric_lines
 
 WIDTH, MARGIN = 208, 8
@@ -62,18 +62,12 @@ def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta]) -> list[
 
 def moved_name(metric: MetricDelta) -> str:
     """Return the score whose questions the metric's link filters; empty for the pass rate, which filters flips."""
-    name = BY_METRIC[metric.name].name if metric.name in BY_METRIC else metric.name
-    return "" if metric.name == "pass_rate" else name
-
-
-def _differs(metric: MetricDelta) -> bool:
-    """Return True if the 95 % interval of the difference excludes 0."""
-    return metric.interval is not None and (metric.interval[0] > 0 or metric.interval[1] < 0)
+    return "" if metric.name == "pass_rate" else metric_form(metric.name).name
 
 
 def _mark(metric: MetricDelta, way: Way) -> AxisMark | None:
     """Return the difference in points of 100; None for unbounded metrics, such as tokens or user-defined scores."""
-    span = BY_METRIC[metric.name].span if metric.name in BY_METRIC else None
+    span = metric_form(metric.name).span
     if not span:
         return None
     scale = 100 / span
@@ -84,4 +78,5 @@ def _mark(metric: MetricDelta, way: Way) -> AxisMark | None:
     if metric.threshold is not None:
         amount = metric.threshold.amount * (abs(metric.baseline) if metric.threshold.relative else 1.0)
         limit = scale * (-amount if metric.higher_is_better else amount)
-    return AxisMark(scale * metric.delta, scale * low, scale * high, limit, way, _differs(metric))
+    excludes_0 = metric.interval is not None and (low > 0 or high < 0)
+    return AxisMark(scale * metric.delta, scale * low, scale * high, limit, way, excludes_0)

@@ -86,9 +86,7 @@ def _messages(questions: list[dict[str, Any]]) -> list[str]:
     """Return the most frequent errors of the listed questions, and the number of others."""
     messages = grouped_errors((each["id"], each["detail"]) for each in questions if each["group"] == "error")
     more = len(messages) - MESSAGES
-    foreign = f" × {FAILURES['target_error']}: "  # a target's message is foreign text without code
-    shown_messages = (each if foreign in each else with_code(each) for each in messages[:MESSAGES])
-    return [*shown_messages, *([f"… and {count(more, 'other message')}"] if more > 0 else [])]
+    return [*map(with_code, messages[:MESSAGES]), *([f"… and {count(more, 'other message')}"] if more > 0 else [])]
 
 
 def _listed_ids(rows: Iterable[Row]) -> list[str]:

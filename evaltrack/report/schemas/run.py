@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasPath, BeforeValidator, Field, PlainSerializer
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.result import METRICS
 from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.records.row import Row
-from evaltrack.records.verdict import NAME_PATTERN
 from evaltrack.report.schemas.form import Form, Mean, Number, headed, schema_of
 from evaltrack.tracking.rows import Column, columns_with
 
 
 def _read_criterion(criterion: object) -> object:
     """Return the criterion that a text holds, such as ``hit_rate > 0.8``."""
-    if not isinstance(criterion, str):
-        return criterion
-    try:
-        name = criterion.partition(" ")[0]  # a user-defined score may have any valid name
-        own = {name} if re.fullmatch(NAME_PATTERN, name) else set()
-        (read,) = parse_criteria(criterion, METRICS | {"combined_score_best"} | own)
-    except UsageError as error:
-        raise ValueError(str(error)) from None
-    return read
+    if isinstance(criterion, str):
+        try:
+            (criterion,) = parse_criteria(criterion, frozenset({criterion.partition(" ")[0]}))
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+    return criterion
 
 
 class RunCriterion(Form):
