@@ -28,15 +28,15 @@ _HIDDEN = re.compile("[\U000e0000-\U000e01ef\ufdd0-\ufdef]")
 
 _TAG = rf"[\s/\\!?]*(?:{'|'.join(TAGS)})(?![^\W_])"
 _ANGLED = (
-    r"/?\s*(?:s|bos|eos|pad|unk|mask|sop|think|tool_calls?|tool_response|start_of_turn|end_of_turn|start_of_image"
+    r"[\s/]*(?:s|bos|eos|pad|unk|mask|sop|think|tool_calls?|tool_response|start_of_turn|end_of_turn|start_of_image"
     r"|reserved_\d+|unused_?\d+)\s*>"
 )
 _SQUARE = (
-    r"\s*/?\s*(?:inst|system_prompt|available_tools|tool_calls|tool_results|tool_content|control_\d+|g?mask|sop)\s*\]"
+    r"[\s/]*(?:inst|system_prompt|available_tools|tool_calls|tool_results|tool_content|control_\d+|g?mask|sop)\s*\]"
 )
 _HEADING = r"##+\s*(?:instruction|input|response|system|user|assistant|human)s?\s*:"
 _CONTROL = re.compile(
-    rf"<(?=\s*[|｜]|<?\s*/?\s*sys\s*>|\s*{_ANGLED}|{_TAG})|\[(?={_SQUARE})|(?<!\#)\#(?={_HEADING})", re.IGNORECASE
+    rf"<(?=\s*[|｜]|<?[\s/]*sys\s*>|{_ANGLED}|{_TAG})|\[(?={_SQUARE})|(?<!\#)\#(?={_HEADING})", re.IGNORECASE
 )
 """The first sign of one of our tags, or of a token that separates chat roles (ChatML, Llama, Mistral, Gemma, ...)."""
 
