@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records.base import count
-from evaltrack.records.row import FAILURES, Row
+from evaltrack.records.row import Row
 from evaltrack.report.escaping import one_line
 from evaltrack.report.html.page import (
     document,
