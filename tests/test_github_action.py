@@ -144,7 +144,7 @@ def test_no_job_that_runs_the_pull_request_can_write(page: str) -> None:
     text = (REPO / page).read_text()
     workflow = re.search(r"(?ms)^on: pull_request$.*?(?=^```|\Z)", text)
     assert workflow
-    jobs = yaml.safe_load(re.sub(r"@(\w+)@", r"\1", workflow[0]))
+    jobs = yaml.safe_load(re.sub(r"@([A-Z_]+)@", r"\1", workflow[0]))
     assert jobs["permissions"] == {"contents": "read"}
     for each in jobs["jobs"].values():
         writes = "write" in each.get("permissions", {}).values()

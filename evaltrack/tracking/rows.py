@@ -34,7 +34,6 @@ from evaltrack.records.row import (
     compared_columns,
 )
 from evaltrack.records.verdict import LARGEST_SCORE, MOST_SCORES, NAME_PATTERN
-from evaltrack.system.parquet import claimed_sizes, decoded_size, read_metadata, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -257,7 +256,7 @@ class RowsFile:
             if path.stat().st_size > FILE_BYTES:
                 raise DamagedError(f"it has {count(path.stat().st_size, 'byte')}")
             try:
-                metadata = read_metadata(path)
+                metadata = pq.read_metadata(path)
             except pa.ArrowInvalid:
                 raise DamagedError("it is not a Parquet file") from None
             self._schema = metadata.schema.to_arrow_schema()
@@ -265,7 +264,8 @@ class RowsFile:
             self._groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
             if metadata.num_rows > MAX_ROWS or any(not 0 <= group.num_rows <= GROUP_ROWS for group in self._groups):
                 raise DamagedError(f"it claims {count(metadata.num_rows, 'row')} in {count(len(self._groups), 'part')}")
-            self._file = pq.ParquetFile(path, metadata=metadata, read_dictionary=text_columns(metadata))
+            texts = [field.name for field in self._schema if field.type == pa.string()]
+            self._file = pq.ParquetFile(path, metadata=metadata, read_dictionary=texts)
         self.names = self._schema.names
         self.num_rows = int(metadata.num_rows)
 
@@ -294,7 +294,7 @@ class RowsFile:
         with _file_errors(self._path):
             self._check_size(number, names)
             table = self._file.read_row_group(number, columns=names, use_threads=False)
-            size = sum(decoded_size(chunk) for column in table.columns for chunk in column.chunks)
+            size = sum(_decoded_size(chunk) for column in table.columns for chunk in column.chunks)
             if size > LIMIT:
                 raise DamagedError(f"{table.num_rows:,} of its rows hold {count(size, 'byte')}")
             table = table if mask is None else table.filter(mask)
@@ -305,12 +305,25 @@ class RowsFile:
 
     def _check_size(self, number: int, names: Collection[str]) -> None:
         group = self._groups[number]
-        sizes = claimed_sizes(group, tuple(names))
-        size, values = sum(size for size, _ in sizes), max((values for _, values in sizes), default=0)
+        columns = [group.column(place) for place in range(group.num_columns)]
+        columns = [column for column in columns if column.path_in_schema in names]
+        size = sum(column.total_uncompressed_size for column in columns)
+        values = max((column.num_values for column in columns), default=0)
         if size > LIMIT or values > GROUP_ROWS:
             raise DamagedError(
                 f"{group.num_rows:,} of its rows claim {count(size, 'byte')} and {count(values, 'value')}"
             )
+
+
+def _decoded_size(array: pa.Array) -> int:
+    """Return the bytes of an array with each repeated text written out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(array.type):
+        return int(array.nbytes)
+    lengths = pc.cast(pc.binary_length(array.dictionary), pa.int64())
+    return pc.sum(lengths.take(array.indices)).as_py() or 0
 
 
 @contextmanager
@@ -392,21 +405,11 @@ def _wrong(column: Column, values: pa.ChunkedArray) -> Any:
     return pc.and_(pc.is_valid(values), pc.invert(sound))
 
 
-def count_rows(path: Path) -> int:
-    """Return the number of rows in a file, from its metadata.
-
-    Raises:
-        TrackingError: the file is damaged, or larger than an evaluation can be.
-    """
-    with RowsFile(path) as file:
-        return file.num_rows
-
-
-def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_trial: bool = False) -> None:
+def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = ()) -> None:
     """Check a file as a whole: its version and types, the number of rows, and that no id is repeated.
 
     Values are checked when they are read. `num_rows` is the number of questions that the run reports, 0 if it reports
-    none. `needed` names required columns. With `by_trial` there is one row per trial of a question.
+    none. `needed` names required columns.
 
     Raises:
         TrackingError: the file is damaged, or of a newer version. The message says what is wrong.
@@ -420,7 +423,7 @@ def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_
         if num_rows and file.num_rows != num_rows:
             held, asked = count(file.num_rows, "row"), count(num_rows, "question")
             raise DamagedError(f"it holds {held}, and the run says that it asked {asked}")
-        keys = pa.concat_tables(file.groups(["id", "trial"] if by_trial else ["id"])).to_pandas()
+        keys = pa.concat_tables(file.groups(["id"])).to_pandas()
         if (repeated := keys.duplicated()).any():
             raise DamagedError(f"several rows have one id: {id_words([*dict.fromkeys(keys['id'][repeated])])}")
 

@@ -19,11 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from evaltrack import Response, RunResult, Source, compare_runs, run_eval
-from evaltrack.api.compare_sides import side_of_run
 from evaltrack.report.comparison_files import json_text
 from evaltrack.report.run_text import run_json
-from evaltrack.tracking.find_runs import find_evaluation
-from evaltrack.tracking.store import connect
 from tests.files import data, put
 from tests.judging import cli, store_in
 
@@ -160,8 +157,11 @@ FORMS: dict[str, tuple[Form, str]] = {
     "bytes overwritten": (lambda _, content: content[:200] + bytes(2000) + content[2200:], NOT_OURS),
     "a column twice": (lambda table, _: table.append_column("recall_at_k", ZERO), "two of its columns have one name"),
     "sources as lists": (every("sources", json.loads), "column `sources` holds list<element: struct<"),
-    "sources as ids": (every("sources", lambda _: '["c"]'), "column `sources.0`: Input should be a dictionary"),
-    "a source that is nothing": (holding("sources", "[null]", 3), "column `sources.0`: Input should be a dictionary"),
+    "sources as ids": (every("sources", lambda _: '["c"]'), "column `sources.0`: Input should be a valid dictionary"),
+    "a source that is nothing": (
+        holding("sources", "[null]", 3),
+        "column `sources.0`: Input should be a valid dictionary",
+    ),
     "a source of endless score": (
         holding("sources", '[{"chunk_id": "c", "score": 1e999}]', 3),
         "column `sources.0.score`: Input should be a finite number",
@@ -276,25 +276,6 @@ def test_rows_are_held_against_the_metrics_of_the_run(here: Kept, capsys: pytest
     none_internal(told)
     assert code == 3
     assert "the mean of its rows is not the run's " in told
-
-
-@pytest.fixture(scope="module")
-def tried(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[tuple[str, RunResult]]:
-    folder = tmp_path_factory.mktemp("tried")
-    with store_in(folder, empty_database) as uri:
-        yield uri, evaluated(folder, uri, "3", trials=3)
-
-
-def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path) -> None:
-    uri, result = tried
-    store = connect(uri)
-    run = find_evaluation(store, result.run_id)
-    path = Path(store.client.get_run(run.run_id).info.artifact_uri) / "trials.parquet"
-    content, table = path.read_bytes(), pq.read_table(path)
-    assert len(side_of_run(store, run, tmp_path).trials(["03"])["03"]) == 3
-    pq.write_table(pa.concat_tables([table, table.slice(0, 1)]), path)
-    assert side_of_run(store, run, tmp_path).trials(["03"]) == {}
-    path.write_bytes(content)
 
 
 INFINITE = ({"num_tokens": math.inf}, "column `scores.num_tokens`: Input should be a finite number; save it again")

@@ -264,7 +264,7 @@ def sampled() -> tuple[RunResult, Row]:
         metrics=metrics,
         counts=dict.fromkeys(metrics, 20),
     )
-    scores = {"hit": 1, "reciprocal_rank": 1, "overall_score": 0.85, "num_tokens": 2500, "combined_score": 1.42}
+    scores = {"hit": 1.0, "reciprocal_rank": 1.0, "overall_score": 0.85, "num_tokens": 2500, "combined_score": 1.42}
     return made, row(0, "What factors influence customer behavior?", scores=scores)
 
 

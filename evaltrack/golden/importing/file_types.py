@@ -206,7 +206,7 @@ def _excel(path: Path, _: str) -> Iterator[tuple[str, Any]]:
     names = _header(path, ["" if is_empty(cell) else str(cell) for cell in header])
     for number, row in enumerate(rows, start=2):
         if not all(map(is_empty, row)):
-            yield f"{path}:{number}", _cells(names, list(row))
+            yield f"{path}:{number}", _cells(names, [*row, *[None] * (len(names) - len(row))])
 
 
 def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
