@@ -16,6 +16,7 @@ from contextlib import suppress
 from copy import copy
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -36,6 +37,9 @@ SCHEMA = "verdict"
 CUT = " [... cut]"
 HISTORY_TAG = "question_history"
 RAW_SHOWN = 500
+
+MOST_OBJECTS = 500
+"""The most places that are tried as the start of an object. A verdict needs few."""
 
 _OBJECT = re.compile(r'\{\s*"')
 _THOUGHT = re.compile(
@@ -277,7 +281,7 @@ def object_in(text: str, fields: Set[str]) -> str:
 def _objects(text: str, fields: Set[str]) -> Iterator[tuple[int, int]]:
     """Yield start and end of each JSON object with all of the fields, even inside an object that has none of them."""
     read_until = 0
-    for brace in _OBJECT.finditer(text):
+    for brace in islice(_OBJECT.finditer(text), MOST_OBJECTS):
         if brace.start() < read_until:
             continue
         with suppress(ValueError, RecursionError):
