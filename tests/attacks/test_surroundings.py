@@ -107,7 +107,7 @@ def test_a_full_temporary_folder_loses_no_row(
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     target = "python:tests.small_targets:good"  # what was recorded is read again, and not kept
     common = {"tracking_uri": store_uri, "concurrency": 1, "traces": "off", "in_process": True, "target": target}
-    full = rf"temporary folder {small_disk}/.*: No space left .* set TMPDIR"
+    full = rf"temporary folder {small_disk}/.*: .*No space left .* set TMPDIR"
     with pytest.raises(TrackingError, match=full) as raised:
         run_eval(many(tmp_path), **common, progress=Heard(lambda: fill(small_disk)))
     assert "no finished row is lost; to resume: evaltrack resume" in str(raised.value)
