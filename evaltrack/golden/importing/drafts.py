@@ -15,7 +15,6 @@ from jmespath.exceptions import JMESPathError
 from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.file import MAX_QUESTION_BYTES
 from evaltrack.golden.importing.file_types import CorpusIds, Rows
 from evaltrack.golden.importing.values import (
     cell,
@@ -40,8 +39,8 @@ SHAPED = ("history", "expected_passages", "expected_arguments", "grades", "relev
 _OBJECT = re.compile(r"""\s*(\{["']|\[\{)""")
 """Matches the beginning of an object, or of a list of messages, in a cell."""
 
-EXAMPLES, MAX_TEXTS = 3, 200
-"""Places per note, and different notes that are counted; a file may have new columns on each line."""
+EXAMPLES = 3
+"""Places that a note names."""
 
 REFUSED = {"should_refuse", "should_abstain", "unanswerable", "is_unanswerable", "is_impossible"}
 ANSWERED = {"answerable", "is_answerable"}
@@ -65,8 +64,6 @@ class Notes:
 
     def add(self, text: str, place: str) -> None:
         """Count one more case of a note, at a place."""
-        if text not in self._counts and len(self._counts) >= MAX_TEXTS:
-            text = "other columns or fields, too many to name"
         self._counts[text] += 1
         if self._counts[text] <= EXAMPLES:
             self._places.setdefault(text, []).append(place)
@@ -113,7 +110,6 @@ class Preset:
         texts: The column with the texts of the passages that an answer needs; these have no ids.
         joint: Separates several such texts in one cell.
         left_out: JMESPaths of rows that are no questions, each with its note.
-        prefixes: Objects whose keys are columns of a table, as in `input_question`.
         quoted: True if texts in a table are JSON.
     """
 
@@ -124,23 +120,11 @@ class Preset:
     texts: str = ""
     joint: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    prefixes: Collection[str] = ()
     quoted: bool = False
 
     def paths(self, name: str) -> tuple[str, ...]:
         """Return the paths that may hold a field."""
         return tuple(self.fields.get(name, (name,) if name in ("id", "metadata") else ()))
-
-    def columns(self, row: Mapping[str, Any]) -> Line:
-        """Return the columns of a row; columns with a prefix are joined to objects."""
-        columns: Line = {}
-        for name, value in row.items():
-            part, _, key = name.partition("_")
-            if part in self.prefixes and key:
-                columns.setdefault(part, {}).update({} if is_empty(value) else {key: value})
-            else:
-                columns[name] = cell(value, ('"',), strict=False) if self.quoted else value
-        return plain(columns)  # type: ignore[no-any-return]
 
 
 TABLE = Preset({"question": ("question",)})
@@ -173,19 +157,14 @@ def _words(path: str) -> list[str]:
     return re.findall(r"\w+", path)
 
 
-def _found(name: str, path: str, row: Mapping[str, Any]) -> Any:
+def _found(path: str, row: Mapping[str, Any]) -> Any:
     """Return the value of a column, or of a JMESPath in a row whose cells may hold JSON; None if there is none.
 
     Raises:
-        ValueError: the path selects nothing of a list, or a cell on it begins like a list or object but is none.
+        ValueError: the path selects nothing of a list.
     """
     if path in row or path.isidentifier():
         return row.get(path)
-    for column in row.keys() & set(_words(path)) if name not in TEXTS else ():
-        try:
-            cell(row[column])
-        except ValueError as error:
-            raise ValueError(f"`{shown(column)}` {error}") from None
     value, start = _searched(path, row), path.partition("[")[0]
     if value == [] and "?" not in path and start != path and _searched(start, row):
         cure = "where nothing is right, filter the list: `[?…]`"
@@ -243,11 +222,13 @@ class _Line:
         Raises:
             ValueError: a value does not fit its field, or there is no question.
         """
-        self.row = self.preset.columns(self.row)
+        if self.preset.quoted:
+            self.row = {name: cell(value, ('"',), strict=False) for name, value in self.row.items()}
+        self.row = plain(self.row)
         paths = self._paths()
         for name, places in paths.items():
             for path in places:
-                value = _found(name, path, self.row)
+                value = _found(path, self.row)
                 try:
                     took = self._took(name, path, value)
                 except ValueError as error:
@@ -409,17 +390,13 @@ def checked_lines(drafts: Drafts, settings: ImportSettings, notes: Notes) -> Ite
         if isinstance(question, list):
             problems.extend(f"{place}: {problem}" for problem in question)
             continue
-        text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
         first = places.setdefault(question.id, place)
         if first != place:
             cure = "ids must be unique (`id_prefix=` tells files apart)"
             problems.append(f"{place}: id `{shown(question.id)}` is already at {first}; {cure}")
-        elif len(text.encode()) > MAX_QUESTION_BYTES:
-            cure = "a question must be shorter"
-            problems.append(f"{place}: is longer than {MAX_QUESTION_BYTES:,} bytes as a golden line; {cure}")
         else:
             _look_up(place, question, settings.corpus, notes)
-            yield question, text
+            yield question, json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
     if problems:
         raise GoldenError(problems)
 
