@@ -288,10 +288,6 @@ def after(raw: Fields, changes: Fields) -> dict[str, object]:
     return {name: value for name, value in {**raw, **changes}.items() if value is not None}
 
 
-UNDO = 1000
-"""Maximum number of actions that can be undone."""
-
-
 class NoQuestionError(UsageError):
     """The question is no longer in the file."""
 
@@ -373,7 +369,7 @@ class ReviewSession:
             except ChangedMeanwhileError:
                 return Outcome(False, "the file was changed at the same time; try again", True)
             if before and not undoes:
-                self._undo = [*self._undo[-UNDO:], (key, before)]
+                self._undo.append((key, before))
             return Outcome(True, message, reloaded)
 
     def undo(self) -> tuple[str, Outcome]:
