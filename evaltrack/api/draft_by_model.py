@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +10,8 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from random import Random
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 
@@ -50,7 +50,6 @@ BY, OF = "drafted_by", "drafted_from"
 """Keys in `metadata` of the model and of the chunk that it was shown."""
 
 Line = dict[str, Any]
-T = TypeVar("T")
 
 
 @dataclass
@@ -142,15 +141,10 @@ def draft_by_model(
 
 
 def spread(chunks: Iterable[Chunk], number: int) -> list[Chunk]:
-    """Return chunks with enough words, one of each page in turn. The choice is the same each time."""
-    fit = [chunk for chunk in chunks if len(chunk.text.split()) >= LEAST_WORDS]
-    pages = (_shuffled(enumerate(parts)) for _, parts in _shuffled(by_page(fit).items()))
-    return [entry[1] for each in zip_longest(*pages) for entry in each if entry is not None][:number]
-
-
-def _shuffled(items: Iterable[T]) -> list[T]:
-    """Return the items in an arbitrary order that is the same each time."""
-    return sorted(items, key=lambda item: hashlib.sha256(repr(item).encode()).digest())
+    """Return chunks with enough words, one of each page in turn. The pages are shuffled, the same way each time."""
+    pages = list(by_page(chunk for chunk in chunks if len(chunk.text.split()) >= LEAST_WORDS).values())
+    Random(0).shuffle(pages)  # noqa: S311 - no secret
+    return [chunk for each in zip_longest(*pages) for chunk in each if chunk is not None][:number]
 
 
 class _Work:
@@ -225,10 +219,7 @@ class _Work:
         raise refusal
 
 
-ShortText = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), BeforeValidator(storable)
-]
-LongText = Annotated[
+Text = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000), BeforeValidator(storable)
 ]
 
@@ -238,9 +229,9 @@ class QuestionReply(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    question: ShortText
-    quote: LongText
-    answer: LongText
+    question: Text
+    quote: Text
+    answer: Text
 
     def line(self, chunk: Chunk, library: Library) -> Line:
         """Return the fields of a golden line that expects the chunk.
@@ -270,8 +261,8 @@ class NearMissReply(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    question: ShortText
-    missing: ShortText
+    question: Text
+    missing: Text
 
     def line(self, _chunk: Chunk, library: Library) -> Line:
         """Return the fields of a golden line that expects nothing.
