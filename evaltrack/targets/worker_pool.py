@@ -1,8 +1,8 @@
 """Starts, calls and serves the processes of a user's function, so that it cannot end or block an evaluation.
 
 A process makes many calls at a time, which the process pools of the standard library do not: one is enough for a
-function that waits for servers. In the parent an event loop in a separate thread communicates with all processes
-(`Pool`, `Process`). Each process runs `main`, and ends when the parent ends.
+function that waits for servers. In the parent, threads write to each process, read its answers and wait for its end.
+Each process runs `main`, and ends when the parent ends.
 
 Both sides write lines. A call is its number and JSON; a number alone cancels that call. An answer is the number of its
 call, one of the words below and JSON. The lines use standard input and output: the function can read nothing from its
@@ -16,17 +16,17 @@ import faulthandler
 import itertools
 import json
 import os
-import re
 import sys
 import threading
-from codecs import getincrementaldecoder
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import cache
 from pkgutil import resolve_name
+from queue import SimpleQueue
+from subprocess import PIPE, Popen, TimeoutExpired
 from traceback import clear_frames
 from typing import Any, BinaryIO, TypeVar
 from weakref import WeakValueDictionary
@@ -38,7 +38,7 @@ from evaltrack.records.response import TraceHome
 from evaltrack.records.roles import Closable
 from evaltrack.system.processes import end_own_group, kill_group, limit_own_memory, own_group
 from evaltrack.targets.failures import ErrorFacts, InvalidResponseError, ending, facts_of
-from evaltrack.targets.threads import loop_in_thread
+from evaltrack.targets.threads import aside, loop_in_thread
 from evaltrack.tracking.question_spans import expect_many_spans
 
 T = TypeVar("T")
@@ -50,26 +50,17 @@ BOOTSTRAP = (
 )
 """Start code of a process; it searches the same folders for modules as the parent does."""
 
-START_SECONDS = 600.0
-"""Seconds in which a process must import the function."""
-
 UNHEARD_SECONDS = 5.0
 """Seconds without an answer to a cancelled call, after which its blocked process is killed."""
 
-FINISH_SECONDS, END_SECONDS = 60.0, 5.0
-"""Seconds in which a process must end; the second limit is for a process with late calls."""
+FINISH_SECONDS = 60.0
+"""Seconds in which a process must write its traces and end."""
 
 DRAIN_SECONDS = 1.0
 """Seconds that a process and its answers may outlive each other."""
 
 LOOK_SECONDS = 0.02
 """Seconds between two checks of a process's state."""
-
-MOST_CANCELLED = 64
-"""Cancelled calls after which a process is killed, as hanging threads remain in it."""
-
-TO_TERMINALS = re.compile(r"\x1b\[[\d;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-"""Matches colours and other control characters of a terminal."""
 
 MOST_IN_VAIN = 20
 """Number of processes that may end in a row without an answer; then none is started."""
@@ -87,7 +78,7 @@ THREAD_SECONDS = 5.0
 """Seconds that threads of the function may outlive its calls."""
 
 MOST_BYTES = 128 << 20
-"""Maximum bytes of a result: the longest response fits even if every character is escaped."""
+"""Maximum bytes of a result as JSON."""
 
 
 @dataclass(frozen=True)
@@ -125,62 +116,50 @@ async def asked_twice(ask: Callable[[], Awaitable[T]]) -> T:
             return await ask()
 
 
-class Process(asyncio.SubprocessProtocol):
-    """One process and the calls that wait for it. Only `kill` may be called from outside the loop of `_loop`."""
+class Process:
+    """One process and the calls that wait for it."""
 
     def __init__(self, order: Order) -> None:
         self.facts: dict[str, Any] | None = None
         """The facts that the process reported about its function; None until it can be called."""
         self.problem: UsageError | None = None
-        self.waiting: dict[int, asyncio.Future[bytes]] = {}
-        self.answered = self.cancelled = 0
-        self.over = asyncio.Event()
-        self._order, self._why = order, ""
+        self.waiting: dict[int, Future[bytes]] = {}
+        self.has_answered = self.is_over = False
+        self._why = ""
         self._unheard: set[int] = set()
         self._numbers = itertools.count(1)
-        self._answers, self._printed = bytearray(), getincrementaldecoder("utf-8")("replace")
+        self._lines = SimpleQueue[bytes | None]()
+        command = (sys.executable, "-P", "-c", BOOTSTRAP)
+        self._process = Popen(command, stdin=PIPE, stdout=PIPE, **own_group())  # noqa: S603
+        self._lines.put(json.dumps({**asdict(order), "path": sys.path}).encode())
+        self._reader = _thread(self._read)
+        self._watcher = _thread(self._watch)
+        _thread(self._write)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send the order."""
-        self._transport: Any = transport
-        self._send(json.dumps({**asdict(self._order), "path": sys.path}).encode())
-        self._kill_later(START_SECONDS, lambda: self.facts is None, f"was not ready within {START_SECONDS:g} s")
+    def _write(self) -> None:
+        with suppress(OSError), self._process.stdin as lines:  # type: ignore[union-attr]
+            for line in iter(self._lines.get, None):
+                lines.write(line + b"\n")
+                lines.flush()
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Read answers, and write the function's prints to stderr without terminal commands."""
-        if fd == 2:
-            with suppress(OSError, ValueError):  # stderr may be closed
-                sys.stderr.write(TO_TERMINALS.sub("", self._printed.decode(data)))
-                sys.stderr.flush()
-            return
-        self._answers += data
-        try:
-            if b"\n" in data:
-                *lines, self._answers = self._answers.split(b"\n")
-                for line in lines:
-                    self._take(*map(bytes, line.split(b" ", 2)))
-            elif len(self._answers) > 2 * MOST_BYTES:
-                raise ValueError
-        except (ValueError, KeyError, TypeError, RecursionError):
-            self.kill("sent invalid data, and was killed")
+    def _read(self) -> None:
+        """Take answers; kill a process that sends other data, or closes its output and cannot answer any more."""
+        with suppress(ValueError, TypeError), self._process.stdout as answers:  # type: ignore[union-attr]
+            for line in answers:
+                self._take(*line.rstrip(b"\n").split(b" ", 2))
+        with suppress(TimeoutExpired):
+            self._process.wait(DRAIN_SECONDS)
+        self.kill("sent invalid data or closed its pipe, and was killed")
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - of the protocol
-        """Kill a process that has closed its output and cannot answer any more."""
-        if fd == 1:
-            self._kill_later(DRAIN_SECONDS, lambda: True, "closed its pipe, and was killed")
-
-    def process_exited(self) -> None:
-        """Kill the rest of its group, which may hold its pipes open."""
-        kill_group(self._transport.get_pid())
-        asyncio.get_running_loop().call_later(DRAIN_SECONDS, self.connection_lost, None)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - of the protocol
-        """Fail the waiting calls."""
-        self.over.set()
-        self._transport.close()
-        for future in self.waiting.values():
-            if not future.done():
-                future.set_exception(ProcessEndedError(f"its process {self.ending}"))
+    def _watch(self) -> None:
+        """Wait for the end, kill the rest of the group, which may hold pipes open, and fail the waiting calls."""
+        self._process.wait()
+        kill_group(self._process.pid)
+        self._reader.join(DRAIN_SECONDS)
+        self.is_over = True
+        self._lines.put(None)
+        while self.waiting:
+            self.waiting.popitem()[1].set_exception(ProcessEndedError(f"its process {self.ending}"))
 
     def _take(self, number: bytes, word: bytes, body: bytes) -> None:
         if word == READY:
@@ -188,14 +167,13 @@ class Process(asyncio.SubprocessProtocol):
         elif word == REFUSED:
             content = json.loads(body)
             self.problem = UsageError(content["text"], guide=content["guide"] and Guide(content["guide"]))
-            self._why = f"cannot be started again: {self.problem}"
         else:
             self._unheard.discard(int(number))
             failed = ErrorFacts.model_validate_json(body) if word == FAILED else None
             is_out_of_memory = failed is not None and failed.kind == "memory"
             is_crowded = is_out_of_memory and len(self.waiting) > 1  # any of the calls may have taken the memory
-            if not is_crowded and (future := self.waiting.pop(int(number), None)) and not future.done():
-                self.answered += 1
+            if not is_crowded and (future := self.waiting.pop(int(number), None)):
+                self.has_answered = True
                 future.set_exception(failed.as_error()) if failed else future.set_result(body)
             if is_out_of_memory:
                 self.kill("ran out of memory, and was killed")
@@ -208,61 +186,61 @@ class Process(asyncio.SubprocessProtocol):
             RaisedElsewhereError: it raised.
             ProcessEndedError: the process ended meanwhile.
         """
-        number = next(self._numbers)
-        self.waiting[number] = future = asyncio.get_running_loop().create_future()
-        self._send(b"%d %b" % (number, payload))
+        number, future = next(self._numbers), Future[bytes]()
+        future.set_running_or_notify_cancel()  # cancelling the wait for it does not cancel it
+        self.waiting[number] = future
+        self._lines.put(b"%d %b" % (number, payload))
         try:
-            result: bytes = await future
+            if self.is_over:
+                raise ProcessEndedError(f"its process {self.ending}")
+            return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             self._cancel(number)
             raise
         finally:
             self.waiting.pop(number, None)
-        return result
-
-    def _send(self, line: bytes) -> None:
-        self._transport.get_pipe_transport(0).write(line + b"\n")
 
     def _cancel(self, number: int) -> None:
         """Cancel the function's call; kill a process that does not respond to it."""
-        self.cancelled += 1
         self._unheard.add(number)
-        self._send(b"%d" % number)
-        self._kill_later(UNHEARD_SECONDS, lambda: number in self._unheard, "did not react, and was killed")
-        if self.cancelled >= MOST_CANCELLED:
-            self.kill(f"had {MOST_CANCELLED} calls that were late, and was killed")
+        self._lines.put(b"%d" % number)
+
+        def kill_if_unheard() -> None:
+            time.sleep(UNHEARD_SECONDS)
+            if number in self._unheard:
+                self.kill("did not react, and was killed")
+
+        _thread(kill_if_unheard)
 
     @property
     def is_ready(self) -> bool:
         """True if the process can be called."""
-        return self.facts is not None and not self.over.is_set() and not self._why
+        return self.facts is not None and not self.is_over and not self._why
 
     @property
     def ending(self) -> str:
         """The way the process ended."""
-        return self._why or ending(self._transport.get_returncode() or 0)
+        return self._why or ending(self._process.returncode)
 
     def kill(self, why: str = "") -> None:
         """End the process and its group now; `why` is shown in its errors."""
-        if self._transport.get_returncode() is None:
+        if self._process.poll() is None:
             self._why = self._why or why
-            kill_group(self._transport.get_pid())
-
-    def _kill_later(self, seconds: float, if_still: Callable[[], bool], why: str) -> None:
-        asyncio.get_running_loop().call_later(seconds, lambda: self.kill(why) if if_still() else None)
+            kill_group(self._process.pid)
 
     async def end(self) -> None:
         """Let the process finish its writes and end; kill it if it does not."""
-        self._send(GOODBYE)
-        seconds = 0.0 if self.facts is None else END_SECONDS if self.cancelled else FINISH_SECONDS
-        self._kill_later(seconds, lambda: True, "")
-        await self.over.wait()
+        self._lines.put(GOODBYE)
+        await aside(self._watcher.join, FINISH_SECONDS if self.facts else 0.0)
+        self.kill()
+        await aside(self._watcher.join)
 
 
-@cache
-def _loop(_pid: int) -> asyncio.AbstractEventLoop:
-    """Return the loop for this process's children, in a daemon thread; a fork does not inherit threads."""
-    return loop_in_thread(_loop)
+def _thread(function: Callable[[], None]) -> threading.Thread:
+    """Return a daemon thread that runs a function."""
+    thread = threading.Thread(target=function, daemon=True, name="evaltrack-process")
+    thread.start()
+    return thread
 
 
 class Pool(Closable):
@@ -277,39 +255,27 @@ class Pool(Closable):
 
     def __init__(self, order: Order, what: str, workers: int = 1) -> None:
         self._order, self._what, self._workers = order, what, workers
-        self._processes: list[Process] = []
         self._lone: list[Process] = []
         self._lone_task: asyncio.Task[Any] | None = None
         """The task whose calls are made alone in a process."""
-        self._starting = asyncio.Lock()
+        self._one_by_one = asyncio.Lock()
         self._endings: Counter[str] = Counter()
         self._in_vain = 0
-        starting = asyncio.run_coroutine_threadsafe(self._start(), _loop(os.getpid()))
+        self._processes = [Process(order) for _ in range(workers)]  # all at once: imports may be slow
         try:
-            starting.result()
-        except BaseException as error:
-            starting.cancel()
+            for process in self._processes:
+                self._await_start(process)
+        except BaseException:
             self.close()
-            if isinstance(error, OSError):
-                raise UsageError(f"{what}: its process cannot be started: {error.strerror}") from None
             raise
         self.facts = self._processes[0].facts or {}
 
-    async def _start(self) -> None:
-        while len(self._processes) < self._workers:  # all at once: imports may be slow
-            await self._add(self._processes)
-        for process in self._processes:
-            while process.facts is None and not process.over.is_set():  # noqa: ASYNC110 - of two things
-                await asyncio.sleep(LOOK_SECONDS)
-            if process.facts is None:
-                why = f"{self._what}: its process {process.ending}; see what it wrote above"
-                raise process.problem or UsageError(why)
-
-    async def _add(self, processes: list[Process]) -> None:
-        """Start a process, which can be called a little later."""
-        command = (sys.executable, "-P", "-c", BOOTSTRAP)
-        made = asyncio.get_running_loop().subprocess_exec(lambda: Process(self._order), *command, **own_group())
-        processes.append((await made)[1])
+    def _await_start(self, process: Process) -> None:
+        while process.facts is None and not process.is_over:
+            time.sleep(LOOK_SECONDS)
+        if process.facts is None:
+            why = f"{self._what}: its process {process.ending}; see what it wrote above"
+            raise process.problem or UsageError(why)
 
     @property
     def notes(self) -> list[str]:
@@ -322,51 +288,43 @@ class Pool(Closable):
     async def call(self, call: Call) -> bytes:
         """Return the function's result for a call as JSON; raises as `Process.call` does."""
         payload = call.model_dump_json(exclude_defaults=True).encode()
-        return await self._in_loop(self._call(payload, is_alone=self._is_alone))
-
-    async def _call(self, payload: bytes, *, is_alone: bool) -> bytes:
-        process = await self._process(is_alone=is_alone)
+        process = await self._ready_process()
         try:
             return await process.call(payload)
         except ProcessEndedError as error:
-            if is_alone:
+            if self._is_alone:
                 raise ProcessEndedError(f"{error} (called twice, the second time alone)") from None
             raise InterruptedCallError(str(error), self) from None
 
     async def ready(self) -> None:
         """Wait until a process can be called, or no more are started."""
-        with suppress(ProcessEndedError, OSError):
-            await self._in_loop(self._process(is_alone=self._is_alone))
+        with suppress(ProcessEndedError):
+            await self._ready_process()
 
     @property
     def _is_alone(self) -> bool:
         return self._lone_task is asyncio.current_task()
 
-    async def _in_loop(self, work: Coroutine[Any, Any, T]) -> T:
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _loop(os.getpid())))
-
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         """Reserve one process for the calls of this task."""
-        while self._lone_task is not None:  # noqa: ASYNC110 - an asyncio lock belongs to one loop
-            await asyncio.sleep(LOOK_SECONDS)
-        self._lone_task = asyncio.current_task()
-        try:
-            yield
-        finally:
-            self._lone_task = None
+        async with self._one_by_one:
+            self._lone_task = asyncio.current_task()
+            try:
+                yield
+            finally:
+                self._lone_task = None
 
-    async def _process(self, *, is_alone: bool) -> Process:
+    async def _ready_process(self) -> Process:
         """Return the process with the fewest waiting calls, after replacing those that ended."""
-        processes, number = (self._lone, 1) if is_alone else (self._processes, self._workers)
+        processes, number = (self._lone, 1) if self._is_alone else (self._processes, self._workers)
         while True:
-            for process in [each for each in processes if each.over.is_set()]:
+            for process in [each for each in processes if each.is_over]:
                 processes.remove(process)
                 self._endings[process.ending] += 1
-                self._in_vain = 0 if process.answered else self._in_vain + 1
-            async with self._starting:
-                while len(processes) < number and self._in_vain < MOST_IN_VAIN:
-                    await self._add(processes)
+                self._in_vain = 0 if process.has_answered else self._in_vain + 1
+            while len(processes) < number and self._in_vain < MOST_IN_VAIN:
+                processes.append(Process(self._order))
             if not processes:
                 last = next(reversed(self._endings))
                 raise ProcessEndedError(f"its process {last}, {MOST_IN_VAIN} times in a row without an answer")
@@ -377,13 +335,13 @@ class Pool(Closable):
     async def aclose(self) -> None:
         """End all processes, and kill those that do not end."""
         processes = [*self._processes, *self._lone]
-        self._endings.update(each.ending for each in processes if each.over.is_set())
-        await asyncio.gather(*(self._in_loop(each.end()) for each in processes))
+        self._endings.update(each.ending for each in processes if each.is_over)
+        await asyncio.gather(*(each.end() for each in processes))
 
     def close(self) -> None:
         """Kill the processes."""
         for process in (*self._processes, *self._lone):
-            process.kill("did not react or was no longer needed, and was killed")
+            process.kill()
 
 
 class Call(Record):
@@ -446,21 +404,17 @@ class _Server:
         """Answer calls until `GOODBYE`; if the lines end in another way, end the process."""
         loop, running = loop_in_thread(self), WeakValueDictionary[bytes, Future[None]]()
         self.send(b"0", READY, json.dumps(service.facts()).encode())
-        number = b""
-        try:
-            for line in calls:
-                number, _, payload = line.rstrip(b"\n").partition(b" ")
-                if number == GOODBYE:
-                    asyncio.run_coroutine_threadsafe(self._end(service), loop).result()
-                    return
-                if payload:
-                    work = self._serve(service, number, payload)
-                    running[number] = asyncio.run_coroutine_threadsafe(work, loop)
-                elif call := running.get(number):
-                    call.cancel()
-        finally:
-            if number != GOODBYE:
-                end_own_group()
+        for line in calls:
+            number, _, payload = line.rstrip(b"\n").partition(b" ")
+            if number == GOODBYE:
+                asyncio.run_coroutine_threadsafe(self._end(service), loop).result()
+                return
+            if payload:
+                work = self._serve(service, number, payload)
+                running[number] = asyncio.run_coroutine_threadsafe(work, loop)
+            elif call := running.get(number):
+                call.cancel()
+        end_own_group()
 
     def send(self, number: bytes, word: bytes, body: bytes) -> None:
         self._answers.write(b"%b %b %b\n" % (number, word, body))

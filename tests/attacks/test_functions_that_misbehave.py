@@ -151,23 +151,6 @@ def test_an_event_loop_that_is_held_up_is_ended(bad: Callable[..., str], monkeyp
     assert list(target.notes) == [ended]
 
 
-def test_threads_that_hang_are_left_behind_with_their_process(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltrack.targets.worker_pool.MOST_CANCELLED", 3)
-    module = written(
-        """
-        def ask(question):
-            if "hang" in question:
-                threading.Event().wait()
-            return {"answer": f"{os.getpid()} {threading.active_count()}", "sources": ["a"]}
-        """
-    )
-    asked = questions("first", *(f"hang {n}" for n in range(3)), "last")
-    found = rows(open_target(f"python:{module}:ask"), asked, timeout=0.2)
-    first, *_, last = [row.answer or "" for row in found]
-    assert first.split()[0] != last.split()[0]
-    assert int(last.split()[1]) <= int(first.split()[1])
-
-
 GARBAGE = """
 for number in range(3, 64):
     try:
