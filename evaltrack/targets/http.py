@@ -25,13 +25,14 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import MASK, shown_text
 from evaltrack.privacy.redaction import SHORTEST_SECRET, parts_of_header, spellings
-from evaltrack.records import Question, Response, Target, Turn
+from evaltrack.records import Question, Response, Target
 from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.responses import (
     EXCERPT_BYTES,
     MAPPED,
     MAX_BYTES,
+    Expression,
     ResponseReader,
     compile_expression,
     excerpt,
@@ -45,22 +46,8 @@ CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 1.0
 """Seconds that an idle connection is kept: less than servers do (2 to 5 s), so none is closed on a new question."""
 
-REFUSED_HEADERS = frozenset({"accept-encoding", "connection", "content-length", "transfer-encoding"})
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"(?:([A-Za-z][\w-]*) )?([A-Za-z_]\w*)", re.ASCII)
 _VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
-
-
-ALONE = Question(id="1", question="q", domain="d")
-WITH_HISTORY = ALONE.model_copy(update={"history": (Turn(role="user", content="before"),)})
-"""Questions with which a body is tried."""
-
-
-CURES = {
-    **dict.fromkeys((400, 415, 422), "; the target option `body=` gives a request another form"),
-    429: "; the setting `concurrency` limits the questions in flight",
-}
-"""The fix for an error status."""
 
 
 class HttpTargetError(RuntimeError):
@@ -78,7 +65,8 @@ def open_http(place: str, settings: dict[str, str]) -> HttpTarget:
     url = _url(place)
     named = [name for name in settings if name.startswith("header.")]
     headers = {name.removeprefix("header."): _header(name, settings.pop(name)) for name in named}
-    body = Body(settings.pop("body", ""))
+    text = settings.pop("body", "")
+    body = compile_expression("http", "body", text) if text else None
     reader = take_mapping("http", settings)
     checked_settings("http", TargetSettings, settings, ("header.NAME", "body", *MAPPED))
     return HttpTarget(url, headers, reader, body)
@@ -101,9 +89,6 @@ def _url(place: str) -> httpx2.URL:
 
 def _header(setting: str, text: str) -> str:
     """Return the value of a header, from the environment; errors never quote possible secrets."""
-    name = setting.removeprefix("header.")
-    if not _HEADER.fullmatch(name) or name.lower() in REFUSED_HEADERS:
-        raise UsageError(f"http target: {setting}: is not a header that can be set")
     form = _VARIABLE.fullmatch(text)
     if form is None:
         raise UsageError(f"http target: {setting} takes the name of an environment variable, not the value itself")
@@ -116,41 +101,21 @@ def _header(setting: str, text: str) -> str:
     return f"{scheme} {value}" if scheme else value
 
 
-class Body:
-    """Makes the body of a request, with the JMESPath expression `text` if it is given.
+def request_body(expression: Expression | None, question: Question, k: int) -> bytes:
+    """Return the JSON to post, made by the expression of the setting `body` if there is one.
 
     Raises:
-        UsageError: it is not JMESPath, or returns nothing.
+        InvalidResponseError: the expression cannot be applied to this question, or returns nothing.
     """
-
-    def __init__(self, text: str = "") -> None:
-        self._expression = compile_expression("http", "body", text) if text else None
-        alone = self._tried(ALONE)
-        if alone == b"null":
-            names = "question, k, id, history and messages"
-            raise UsageError(f"http target: body is `{text}`, which gives nothing; choose from {names}")
-        self.takes_history = alone != self._tried(WITH_HISTORY)
-        """True if the body depends on the turns before the question."""
-
-    def _tried(self, question: Question) -> bytes:
-        try:
-            return self.content(question, 5)
-        except InvalidResponseError:  # reported when a question is asked
-            return b""
-
-    def content(self, question: Question, k: int) -> bytes:
-        """Return the JSON to post.
-
-        Raises:
-            InvalidResponseError: the expression cannot be applied to this question.
-        """
-        *history, _ = messages = question.messages
-        body: dict[str, Any] = {"question": question.question, "k": k, "id": question.id}
-        if self._expression is not None:
-            body = self._expression.find(body | {"history": history, "messages": messages})
-        elif history:
-            body["history"] = history
-        return json.dumps(body, ensure_ascii=False).encode()
+    *history, _ = messages = question.messages
+    body: dict[str, Any] = {"question": question.question, "k": k, "id": question.id}
+    if expression is not None:
+        body = expression.find(body | {"history": history, "messages": messages})
+        if body is None:
+            raise InvalidResponseError("body: gives nothing; choose from question, k, id, history and messages")
+    elif history:
+        body["history"] = history
+    return json.dumps(body, ensure_ascii=False).encode()
 
 
 class HttpTarget(Target):
@@ -163,9 +128,11 @@ class HttpTarget(Target):
     secrets: Collection[str] = ()
     takes_history: bool = True
 
-    def __init__(self, url: httpx2.URL, headers: dict[str, str], reader: ResponseReader, body: Body) -> None:
+    def __init__(
+        self, url: httpx2.URL, headers: dict[str, str], reader: ResponseReader, body: Expression | None
+    ) -> None:
         self._url, self._headers, self._reader, self._body = url, headers, reader, body
-        self.takes_history = body.takes_history
+        self.takes_history = body is None or "history" in body.text or "messages" in body.text
         self.secrets = {piece for value in self._headers.values() for piece in parts_of_header(value)}
         self._masked = spellings(piece for piece in self.secrets if len(piece) >= SHORTEST_SECRET)
         self._client: httpx2.AsyncClient | None = None
@@ -180,7 +147,7 @@ class HttpTarget(Target):
         import httpx2
 
         try:
-            content = self._body.content(question, k)
+            content = request_body(self._body, question, k)
             async with self._opened().stream("POST", self._url, content=content) as response:
                 raw = await self._read_body(response)
         except httpx2.DecodingError:
@@ -197,23 +164,17 @@ class HttpTarget(Target):
 
     async def _read_body(self, response: httpx2.Response) -> bytes:
         """Return the decompressed body of a response; raise for an error status or too many bytes."""
-        import httpx2
-
         body, limit = bytearray(), MAX_BYTES if response.is_success else EXCERPT_BYTES
-        try:
-            async with aclosing(response.aiter_bytes()) as chunks:
-                async for chunk in chunks:
-                    body += chunk
-                    if len(body) > limit:
-                        break
-        except httpx2.HTTPError:
-            if response.is_success:  # otherwise the status matters more
-                raise
+        async with aclosing(response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > limit:
+                    break
         if response.is_success and len(body) > limit:
             raise HttpTargetError(f"the response is longer than {MAX_BYTES:,} bytes and was cut off")
         if response.is_success:
             return bytes(body)
-        cure = CURES.get(response.status_code, "")
+        cure = ""
         if response.has_redirect_location:
             place = excerpt(response.headers["location"].encode("utf-8", "replace"), self._mask)
             cure = f"; it redirects to {place}: name that URL as the target"
@@ -250,24 +211,8 @@ class HttpTarget(Target):
     def _explain(self, error: httpx2.HTTPError) -> str:
         import httpx2
 
-        if isinstance(error, httpx2.ConnectTimeout):
-            return f"no connection to {_origin(self._url)} within {CONNECT_SECONDS:g} s"
-        if isinstance(error, httpx2.ConnectError):
-            return f"cannot connect to {_origin(self._url)}: {_root(error)}; is the server running?"
+        if isinstance(error, httpx2.ConnectTimeout | httpx2.ConnectError):
+            origin = f"{self._url.scheme}://{self._url.netloc.decode('ascii')}"  # the rest may be private
+            return f"cannot connect to {origin}: {str(error) or type(error).__name__}; is the server running?"
         message = excerpt(str(error).encode("utf-8", "replace"), self._mask)
         return f"the server closed the connection, or does not speak HTTP: {message or type(error).__name__}"
-
-
-def _origin(url: httpx2.URL) -> str:
-    """Return scheme, host and port; the rest may be private."""
-    return f"{url.scheme}://{url.netloc.decode('ascii')}"
-
-
-def _root(error: BaseException) -> str:
-    """Return the system's reason for a failed connection, which is at the end of the chain of causes."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ConnectionError) and cause.errno:
-            return os.strerror(cause.errno)
-        cause = cause.__cause__ or cause.__context__
-    return str(error)
