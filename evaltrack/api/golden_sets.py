@@ -127,11 +127,11 @@ def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[lint.Librar
 
 def index_of(library: lint.Library) -> Bm25Target | None:
     """Return a BM25 index of a corpus; None if the corpus holds no words."""
-    from evaltrack.targets.bm25 import Bm25Target, EmptyIndexError
+    from evaltrack.targets.bm25 import Bm25Target
 
     try:
         return Bm25Target(list(library.chunks))
-    except EmptyIndexError:
+    except UsageError:
         return None
 
 

@@ -17,7 +17,6 @@ from functools import cached_property, partial
 from math import log, log1p
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
 
 from pydantic import Field
 
@@ -41,10 +40,6 @@ ABSTENTION = "I do not know: nothing in the corpus matches the question well eno
 NO_WORD = "I do not know: the corpus holds no word of the question."
 
 
-class EmptyIndexError(ValueError):
-    """The chunks hold no word to search for."""
-
-
 class Bm25Settings(TargetSettings):
     """The settings of a BM25 index."""
 
@@ -52,34 +47,26 @@ class Bm25Settings(TargetSettings):
     chunk: str = "heading"
     files: str = ""
     floor: float | None = Field(None, ge=0, allow_inf_nan=False, description="a score, at least 0")
-    links: str = ""
 
 
 def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain:
     """Return an index of the corpus at `place`.
 
     Settings: `floor` (a score, at least 0), `by` (`domain`: one index per folder in `place`), `chunk` (the chunker:
-    ``heading``, the default, ``words:SIZE`` or ``words:SIZE:OVERLAP``), `files` (the formats to read, such as ``html``
-    or ``md,rst``; default: all), and `links`, which makes each source's `url` a link to its page: the address of the
-    pages (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
+    ``heading``, the default, ``words:SIZE`` or ``words:SIZE:OVERLAP``), and `files` (the formats to read, such as
+    ``html`` or ``md,rst``; default: all).
 
     Raises:
         UsageError: the corpus cannot be read, or a setting is wrong.
     """
     given = checked_settings("bm25", Bm25Settings, settings)
     read = partial(read_corpus, chunker=parse_chunker(given.chunk), suffixes=parse_suffixes(given.files))
-    links, by = _base(Path(place), given.links), given.by
-    folders = domain_folders(Path(place)) if by else {"": Path(place)}
+    if not given.by:
+        return Bm25Target(read(Path(place)), given.floor)
+    folders = domain_folders(Path(place))
     if not folders:
         raise UsageError(f"corpus {place}: holds no folders; by=domain needs one for each domain")
-    indexes = dict[str, Bm25Target]()
-    for domain, folder in folders.items():
-        address = links and f"{links}{quote(domain)}{'/' if by else ''}"
-        try:
-            indexes[domain] = Bm25Target(read(folder), given.floor, address)
-        except EmptyIndexError as error:
-            raise UsageError(f"corpus {folder}: {error}") from None
-    return Bm25ByDomain(indexes) if by else indexes[""]
+    return Bm25ByDomain({domain: Bm25Target(read(folder), given.floor) for domain, folder in folders.items()})
 
 
 def corpus_state(chunks: Iterable[Chunk]) -> str:
@@ -113,28 +100,18 @@ class Bm25ByDomain(Target):
         return await self.indexes[question.domain](question, k)
 
 
-def _base(folder: Path, links: str) -> str:
-    """Return the prefix of links to pages; empty without `links`."""
-    if links == "file":
-        return folder.resolve().as_uri() + "/"
-    if links and not links.startswith(("https://", "http://")):
-        raise UsageError(f"bm25 target: links is `{links}`; write the address of the pages (https://…), or file")
-    return links and links.rstrip("/") + "/"
-
-
 class Bm25Target(Target):
     """Ranks the chunks of a corpus by their BM25 score for a question."""
 
-    def __init__(self, chunks: list[Chunk], floor: float | None = None, links: str = "") -> None:
+    def __init__(self, chunks: list[Chunk], floor: float | None = None) -> None:
         import bm25s
 
         self.chunks = chunks
         self.floor = floor if floor is not None else FLOOR if len(chunks) >= FEW_CHUNKS else 0.0
-        self._links = links
         terms = [content_words(f"{chunk.title} {chunk.heading} {chunk.text}") for chunk in chunks]
         self._frequency = Counter(term for chunk_terms in terms for term in set(chunk_terms))
         if not self._frequency:
-            raise EmptyIndexError("holds no words to search for; write pages of text")
+            raise UsageError("the corpus holds no words to search for; write pages of text")
         self._index = bm25s.BM25(method="lucene")
         self._index.index(terms, show_progress=False)
 
@@ -148,7 +125,7 @@ class Bm25Target(Target):
         ranked = self.search(question.question, max(k, DEPTH))
         if not ranked or ranked[0][1] < self.floor:
             return Response(answer=ABSTENTION if ranked else NO_WORD, sources=(), abstained=True)
-        sources = tuple(_source(chunk, score, self._links) for chunk, score in ranked)
+        sources = tuple(_source(chunk, score) for chunk, score in ranked)
         return Response(answer=self._quote(ranked[0][0], set(content_words(question.question))), sources=sources)
 
     def search(self, text: str, depth: int) -> list[tuple[Chunk, float]]:
@@ -175,11 +152,5 @@ class Bm25Target(Target):
         return " ".join(" ".join(sentences[best : best + 2]).split())
 
 
-def _source(chunk: Chunk, score: float, links: str) -> Source:
-    return Source(
-        chunk_id=chunk.id,
-        title=chunk.title,
-        url=links + (quote(chunk.url, safe="/#") if links else chunk.url),
-        text=chunk.headed_text,
-        score=score,
-    )
+def _source(chunk: Chunk, score: float) -> Source:
+    return Source(chunk_id=chunk.id, title=chunk.title, url=chunk.url, text=chunk.headed_text, score=score)
