@@ -60,12 +60,6 @@ def ask(question: str, domain: str, history: str | None, output: str, settings: 
     if response is None:
         click.echo(f"Error: {failure_words(str(outcome))}", err=True)
         return EXIT_INCONCLUSIVE
-    if config.target.startswith("bm25:"):
-        from evaltrack.report.words import FLOOR_CURE
-        from evaltrack.targets.bm25 import ABSTENTION
-
-        if response.answer == ABSTENTION:
-            click.echo(FLOOR_CURE, err=True)
     return 0
 
 
@@ -73,12 +67,9 @@ def _history(name: str) -> list[dict[str, str]]:
     """Read the turns before a question from a file. The question checks their form."""
     form = 'write [{"role": "user", "content": "the text"}]'
     try:
-        raw = Path(from_caller(name)).read_bytes()
-        history: Any = json.loads(raw)
-    except OSError as error:
-        raise UsageError(f"`history={name}`: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"`history={name}`: is not JSON; {form}") from None
+        history: Any = json.loads(Path(from_caller(name)).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"`history={name}`: cannot be read as JSON: {error}; {form}") from None
     if not isinstance(history, list):
         raise UsageError(f"`history={name}`: is not a list of turns; {form}")
     return history

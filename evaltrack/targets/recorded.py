@@ -12,15 +12,14 @@ JMESPath: those of `evaltrack.targets.responses`, and these.
 | `rows` | in the whole of a JSON file, the list of responses |
 | `id` | in each response, the id of its question; default `id` |
 | `question` | in each response, the text of its question, which identifies it instead of an id |
-| `error` | in each response, the reason that there was none; default `error` |
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
-from math import isfinite, isnan, nan
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -42,12 +41,11 @@ from evaltrack.records.json_text import (
 )
 from evaltrack.system.files import content_digest
 from evaltrack.targets import TargetSettings, checked_settings
-from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError
 from evaltrack.targets.responses import MAPPED, Expression, ResponseReader, as_response, take_expressions
 
-OWN = ("rows", "id", "question", "error")
+OWN = ("rows", "id", "question")
 MAX_LINE_BYTES = 16 << 20
-"""Maximum bytes of one recorded response."""
 
 BEGINNING = 4096
 """Bytes that show the kind of a file."""
@@ -67,10 +65,11 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
     checked_settings("recorded", TargetSettings, settings, (*OWN, *MAPPED))
     start = _beginning(path)
     if (rows := own.get("rows")) or start.startswith(b"["):
-        return RecordedResponses(path, enumerate(_items(path, rows), start=1), own, reader, is_list=True)
+        items = enumerate(_items(path, rows), start=1)
+        return RecordedResponses(path, ((f"{path}: item {number}", item) for number, item in items), own, reader)
     if start.startswith(b"{"):
         lines = line_entries(path, MAX_LINE_BYTES, from_program)
-        return RecordedResponses(path, lines, own, reader, is_list=False)
+        return RecordedResponses(path, ((f"{path}:{number}", value) for number, value in lines), own, reader)
     if has_settings:
         raise UsageError(f"recorded target {path}: is not JSON, so settings cannot find anything in it")
     return TrecRun(path)
@@ -108,10 +107,9 @@ class RecordedResponses(Target):
 
     Args:
         path: The file, for messages.
-        values: Its values or errors, each with its number (from 1).
-        own: Expressions for `id` or `question`, and `error`, if they have other names.
+        values: Its values or errors, each with its place, for messages.
+        own: Expressions for `id` or `question`, if they have other names.
         reader: Finds the fields of a response in the objects.
-        is_list: True if the values are the items of a list, not lines.
     """
 
     takes_history: bool = True
@@ -120,61 +118,62 @@ class RecordedResponses(Target):
     recording: str = ""
 
     def __init__(
-        self,
-        path: Path,
-        values: Iterable[tuple[int, Any]],
-        own: Mapping[str, Expression],
-        reader: ResponseReader,
-        *,
-        is_list: bool,
+        self, path: Path, values: Iterable[tuple[str, Any]], own: Mapping[str, Expression], reader: ResponseReader
     ) -> None:
         self.recording = content_digest(path)
         self._path, self._own, self._reader, self._pairs_by_id = path, own, reader, "question" not in own
-        self._packed: dict[str, bytes] = {}
-        problems, found, numbers = list[str](), set[str](), dict[str, int]()
-        for number, value in values:
-            place = f"{path}: item {number}" if is_list else f"{path}:{number}"
+        self._packed: dict[str, Packed] = {}
+        problems, found, places = list[str](), set[str](), dict[str, str]()
+        for place, value in values:
             try:
-                key, fields = self._fields(value)
-                content = packed(_outcome(dict(fields)))
+                key = self._key(value)
+                outcome, names = self._outcome(value)
+                content = packed(outcome)
             except ValueError as error:
                 problems.append(f"{place}: {error}")
                 continue
-            found.update(name for name, item in fields.items() if item is not None)
+            found |= names
             self._packed.setdefault(key, content)
-            if (first := numbers.setdefault(key, number)) != number:
+            if (first := places.setdefault(key, place)) != place:
                 whose = f"id `{key}`" if self._pairs_by_id else f"question `{key[:60]}`"
-                where = "in item" if is_list else "on line"
-                problems.append(f"{place}: {whose} is recorded {where} {first} already; keep one of them")
+                problems.append(f"{place}: {whose} is recorded at {first} already; keep one of them")
         nowhere = [each for each in reader.optional if each.name not in found and not problems]
         problems += [f"{path}: {each.name}: `{each.text}` finds nothing in any response" for each in nowhere]
         if problems:
             raise BadLinesError(problems, guide=Guide.RESPONSES)
 
-    def _fields(self, value: Any) -> tuple[str, dict[str, Any]]:
-        """Return the key of an object, and its fields: those of a response, or an `error`.
+    def _key(self, value: Any) -> str:
+        """Return the key of the question that an object answers.
 
         Raises:
-            ValueError: it cannot be read; the message says why.
+            ValueError: it is no object, or has no key; the message says why.
         """
         if isinstance(value, ValueError):
             raise value
         if not isinstance(value, dict):
             raise InvalidResponseError(f"is {kind_of(value)}; a response is a JSON object")
-        fields = dict(value)
-        key = self._key(fields)
-        if found := self._own.get("error"):
-            fields["error"] = found.find(fields) or None
-        return key, fields if fields.get("error") is not None else self._reader.fields(fields)
-
-    def _key(self, fields: dict[str, Any]) -> str:
         if asked := self._own.get("question"):
-            text = asked.find(fields)
+            text = asked.find(value)
             if not isinstance(text, str) or not text.strip():
                 raise InvalidResponseError(f"question: `{asked.text}` finds no text")
             return text_key(text)
         key = self._own.get("id")
-        return take_id({"id": key.find(fields)} if key else fields, "answered")
+        return take_id({"id": key.find(value)} if key else value, "answered")
+
+    def _outcome(self, value: dict[str, Any]) -> tuple[Response | FailedElsewhereError, set[str]]:
+        """Return the response in an object, or the recorded failure, and the names of the fields that it has.
+
+        Raises:
+            InvalidResponseError: the object is empty or unreadable.
+        """
+        try:
+            fields = self._reader.fields(value)
+            response = as_response(fields)
+        except FailedElsewhereError as failure:
+            return failure, set()
+        if response.answer is None and response.sources is None and not (response.abstained or response.tool_calls):
+            raise InvalidResponseError(NO_RESPONSE)
+        return response, {name for name, item in fields.items() if item is not None}
 
     def note_on_other_questions(self, golden: Collection[str]) -> str:
         """Return a note on responses to no question of the golden set."""
@@ -194,48 +193,26 @@ class RecordedResponses(Target):
         return unpacked(content)
 
 
-def _outcome(fields: dict[str, Any]) -> Response | FailedElsewhereError:
-    """Return the response in the fields, or the failure that was recorded instead.
-
-    Raises:
-        InvalidResponseError: the fields are empty or unreadable.
-    """
-    error = fields.pop("error", None)
-    if error is None:
-        try:
-            response = as_response(fields)
-        except FailedElsewhereError as failure:
-            return failure
-        if response.answer is None and response.sources is None and not (response.abstained or response.tool_calls):
-            raise InvalidResponseError(NO_RESPONSE)
-        return response
-    if not error or (isinstance(error, str) and not error.strip()):
-        what = kind_of(error) if isinstance(error, bool | int | float) else "empty"
-        raise InvalidResponseError(f"`error` is {what}; write why there was no response, or remove it")
-    return FailedElsewhereError(f"the file recorded: {error_text(error)}")
+Packed = bytes | str
+"""A response as compressed JSON, or the message of a failure."""
 
 
-FAILURE = b"F"
-"""The first byte of a packed failure; no JSON object begins with it."""
-
-
-def packed(outcome: Response | FailedElsewhereError) -> bytes:
+def packed(outcome: Response | FailedElsewhereError) -> Packed:
     """Return a response or failure in little memory, for a target that holds very many."""
-    if isinstance(outcome, Response):
-        return compress(outcome.model_dump_json(exclude_defaults=True).encode(), 1)
-    return compress(FAILURE + str(outcome).encode("utf-8", "replace"))
+    if isinstance(outcome, FailedElsewhereError):
+        return str(outcome)
+    return compress(outcome.model_dump_json(exclude_defaults=True).encode(), 1)
 
 
-def unpacked(content: bytes) -> Response:
+def unpacked(content: Packed) -> Response:
     """Return a packed response.
 
     Raises:
         FailedElsewhereError: it is a failure.
     """
-    text = decompress(content)
-    if text.startswith(FAILURE):
-        raise FailedElsewhereError(text.removeprefix(FAILURE).decode())
-    return Response.model_validate_json(text)
+    if isinstance(content, str):
+        raise FailedElsewhereError(content)
+    return Response.model_validate_json(decompress(content))
 
 
 class _Line(NamedTuple):
@@ -267,8 +244,6 @@ class TrecRun(Target):
             by_query.setdefault(normalize("NFC", query), []).append(line)
         if problems:
             raise BadLinesError(problems, guide=Guide.RESPONSES)
-        if all(re.fullmatch(r"\d+\.0", query) for query in by_query):  # a table made them floats
-            by_query = {query.removesuffix(".0"): lines for query, lines in by_query.items()}
         self._ranked, unlike = dict[str, tuple[Source, ...]](), list[str]()
         for query, lines in by_query.items():
             ranked, by_rank = _ranking(lines)
@@ -308,21 +283,11 @@ def _trec_line(raw: bytes | ValueError) -> tuple[str, _Line]:
     if len(columns) != 6:
         raise ValueError(f"has {count(len(columns), 'column')}; a TREC run has 6, JSON Lines start with {{")
     query, _, document, rank, score, _ = columns
-    line = _Line(document, _number(rank), _number(score))
-    if "\0" in document:
-        raise ValueError(f"document `{document}` holds a NUL character")
-    if not isfinite(line.score):
-        raise ValueError(f"score `{score}` is not a finite number")
-    if isnan(line.rank):
-        raise ValueError(f"rank `{rank}` is not a number")
-    return query, line
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return nan
+    with suppress(ValueError):
+        line = _Line(document, float(rank), float(score))
+        if isfinite(line.rank) and isfinite(line.score):
+            return query, line
+    raise ValueError(f"rank `{rank}` or score `{score}` is not a finite number")
 
 
 def _ranking(lines: list[_Line]) -> tuple[list[_Line], bool]:

@@ -32,7 +32,7 @@ from evaltrack.records.response import TraceHome
 from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError, error_text
 from evaltrack.targets.libraries import texts_in
-from evaltrack.targets.recorded import packed, unpacked
+from evaltrack.targets.recorded import Packed, packed, unpacked
 from evaltrack.targets.responses import Expression, as_response, compile_expression, with_contexts
 from evaltrack.tracking.past_traces import PastTrace, link_traces, past_traces
 from evaltrack.tracking.store import Store, connect
@@ -90,13 +90,12 @@ class TracedAnswers(Target):
 
     def __init__(self, place: str, store: Store, traces: Iterable[PastTrace], reader: TraceReader, take: str) -> None:
         self._place, self._store, self._take = place, store, take
-        self._packed: dict[str, bytes] = {}
+        self._packed: dict[str, Packed] = {}
         """The response or failure of each trace by id, the newest first."""
         self._by_text: dict[str, list[str]] = {}
-        self._unread, self._running = dict[str, str](), list[str]()
+        self._unread: dict[str, str] = {}
         self.used: dict[str, None] = {}
         """Ids of the traces that belong to questions of the golden set."""
-        self._ambiguous: dict[str, None] = {}
         self._missing: dict[str, None] = {}
         for trace in traces:
             self._put(trace, reader)
@@ -105,11 +104,11 @@ class TracedAnswers(Target):
 
     def _why(self) -> str:
         first = next(iter(self._unread.items()), None)
-        return f": {first[0]}: {first[1]}" if first else "; check the `filter=`" if not self._running else ""
+        return f": {first[0]}: {first[1]}" if first else "; check the `filter=`"
 
     def _put(self, trace: PastTrace, reader: TraceReader) -> None:
         if not trace.ended:
-            self._running.append(trace.id)
+            self._unread[trace.id] = "has not ended"
             return
         try:
             fields = reader.fields_of(trace)
@@ -126,18 +125,14 @@ class TracedAnswers(Target):
 
     @property
     def notes(self) -> list[str]:
-        """Notes on traces without a question, questions without a trace, and unreadable traces, with examples."""
+        """Notes on traces that were not read or match no question, and on questions without a trace, with examples."""
         of = f"traces of `{shown(self._place)}`"
         names = {
-            " without a question or an answer": [f"{key} ({shown(why)})" for key, why in self._unread.items()],
-            " that have not ended": self._running,
+            " that were not read": [f"{key} ({shown(why)})" for key, why in self._unread.items()],
             f" of {len(self._packed):,} that match no question of the golden set": [
                 key for key in self._packed if key not in self.used
             ],
             ": questions without a trace": [f"`{shown(key)}`" for key in self._missing],
-            ": questions with several different answers (`take=newest` takes one)": [
-                f"`{shown(key)}`" for key in self._ambiguous
-            ],
         }
         return [f"{of}{what}: {len(all_):,} ({first_of(all_, EXAMPLES)})" for what, all_ in names.items() if all_]
 
@@ -163,13 +158,12 @@ class TracedAnswers(Target):
             raise NotRecordedError(f"no trace of `{shown(self._place)}` matches question `{question.id}`")
         self.used.update(dict.fromkeys(ids))
         if not self._take and len({_content_key(self._packed[each]) for each in ids}) > 1:
-            self._ambiguous[question.id] = None
             several = f"{len(ids):,} traces answer question `{question.id}` differently"
             raise NotRecordedError(f"{several}; take one with `take=newest`, or narrow the `filter=`")
         return ids[-1 if self._take == "oldest" else 0]
 
 
-def _content_key(content: bytes) -> str:
+def _content_key(content: Packed) -> str:
     """Return the text by which responses are compared: all but duration and tokens."""
     try:
         return unpacked(content).model_copy(update={"seconds": None, "usage": None}).model_dump_json()

@@ -37,13 +37,6 @@ def test_the_sources_are_ranked_with_their_ids(capsys: pytest.CaptureFixture[str
     assert (printed["question"], printed["target"], printed["error"]) == (QUESTION, TRAVEL, None)
 
 
-def test_a_question_below_the_floor_is_told_the_cure(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(["ask", QUESTION, "-t", f"{TRAVEL}?floor=99"]) == 0
-    assert "the floor of bm25: may be too high for this corpus, try bm25:DIR?floor=0" in capsys.readouterr().err
-    assert _run(["ask", "Zyzzyva?", "-t", TRAVEL]) == 0
-    assert "floor" not in capsys.readouterr().err
-
-
 def test_for_people_each_source_is_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["ask", QUESTION, "-t", TRAVEL]) == 0
     out = capsys.readouterr().out

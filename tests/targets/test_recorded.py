@@ -106,13 +106,14 @@ NO_UTF8 = ('{"id": 2, "answer": "\udcff"}', "is not valid UTF-8 at byte 22; save
 def test_bad_line(opened: Open, path: Path, line: str, message: str) -> None:
     """A line that cannot be read as a response is reported with its number."""
     content = f'{{"id": 1, "answer": "a"}}\n\n{line}\n{{"id": 3, "sources": []}}'
+    message = message.replace("FILE", str(path))
     assert problems(opened, path, content.encode(errors="surrogateescape")) == [f"3: {message}"]
 
 
 def test_bad_lines_are_listed_together(opened: Open, path: Path) -> None:
     line = '{"id": 1, "answer": "a"}\n'
     found = problems(opened, path, line * 25)
-    said = "id `1` is recorded on line 1 already; keep one of them"
+    said = f"id `1` is recorded at {path}:1 already; keep one of them"
     assert found[:20] == [f"{number}: {said}" for number in range(2, 22)]
     assert found[20:] == [f"... and 4 more problems{SAVED}"]
     with pytest.raises(BadLinesError) as caught:
@@ -182,7 +183,7 @@ def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str) ->
     assert (rows["1"].scores["recall_at_k"], rows["1"].scores["reciprocal_rank"]) == (1, 0.5)
     assert (rows["1"].prompt_tokens, rows["1"].completion_tokens) == (20, 10)
     assert rows["23"].scores["negative_pass"] == 1
-    assert rows["3"].error == "target_error: the file recorded: no connection"
+    assert rows["3"].error == "target_error: the target returned an error: no connection"
 
 
 # TREC runs
