@@ -182,26 +182,26 @@ def chat_fields(value: Mapping[str, Any]) -> Fields:
     }
 
 
-def texts_in(value: object, depth: int = 0) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """Yield the texts of an answer in the forms of chat models: a text, messages, parts of one, choices, output items.
 
-    Of a conversation it is the last message; `depth` is the nesting level.
+    Of a conversation it is the last message.
     """
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list) and value and depth < 8:
+    elif isinstance(value, list):
         items = [each for each in value if not isinstance(each, Mapping) or _says(each)]
         is_chat = any(isinstance(each, Mapping) and ("role" in each or each.get("type") == "message") for each in items)
         for each in items[-1:] if is_chat else items:
-            yield from texts_in(each, depth + 1)
-    elif isinstance(value, Mapping) and depth < 8:
+            yield from texts_in(each)
+    elif isinstance(value, Mapping):
         if isinstance(choices := value.get("choices"), list) and choices:
-            yield from texts_in(choices[0], depth + 1)
+            yield from texts_in(choices[0])
             return
         names = ("message", "messages", *ANSWER_KEYS)
         name = next((each for each in names if not is_empty(value.get(each))), None)
         if name is not None:
-            yield from texts_in(value[name], depth + 1)
+            yield from texts_in(value[name])
 
 
 def _says(item: Mapping[str, Any]) -> bool:

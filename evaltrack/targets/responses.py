@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isnan
@@ -43,13 +44,10 @@ from pydantic_core import from_json
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Source
 from evaltrack.records.base import cut, without_halves
-from evaltrack.records.json_text import finding_words, from_program, kind_of, other_encoding
+from evaltrack.records.json_text import finding_words, from_program, kind_of
 from evaltrack.records.response import plain, read_usage
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import response_fields, source_fields
-
-MAX_ITEMS = 10_000
-"""Maximum sources or tool calls of one response: ten times the largest k, and small enough for many responses."""
 
 FIELDS = ("answer", "sources", "abstained", "tool_calls", "usage", "model")
 SOURCE_FIELDS = tuple(Source.model_fields)
@@ -57,7 +55,6 @@ CONTEXTS = ("contexts", "retrieved_contexts", "retrieved_context", "retrieval_co
 """Other tools' names for the list of sources; its items are their texts."""
 
 MOST_UNREAD = 20
-"""Maximum names of unread fields in a response."""
 
 
 FAILED = ("error", "failed", "failure")
@@ -97,10 +94,10 @@ def as_response(value: object) -> Response:
     return response
 
 
-def _source(value: object, place: str, unread: list[str]) -> object:
+def _source(value: object, unread: list[str]) -> object:
     """Return a source, or the fields of one to be validated: a short form is a chunk id, and `id` is `chunk_id`.
 
-    The names of unread fields are added to `unread`; `place` is the path of the source.
+    The names of unread fields are added to `unread`.
     """
     if isinstance(value, Source):
         return value
@@ -110,7 +107,7 @@ def _source(value: object, place: str, unread: list[str]) -> object:
         fields = {("chunk_id" if is_short and name == "id" else name): item for name, item in held.items()}
     if fields is None:
         return {"chunk_id": held}
-    fields = take_fields(fields, SOURCE_FIELDS, place, unread)
+    fields = take_fields(fields, SOURCE_FIELDS, "sources.", unread)
     if isinstance(score := fields.get("score"), float) and isnan(score):  # tables hold NaN for missing values
         del fields["score"]
     return fields
@@ -166,27 +163,21 @@ def _from_mapping(value: Mapping[Any, Any]) -> Response:
         sources = _list(fields["sources"], "sources", "it must be a list, best first")
         if any(map(_is_prose, sources)):
             sources = [{"text": each} if isinstance(each, str) else each for each in sources]
-        fields["sources"] = [_source(item, f"sources.{place}", unread) for place, item in enumerate(sources)]
+        fields["sources"] = [_source(item, unread) for item in sources]
     if "tool_calls" in fields:
         calls = _list(fields["tool_calls"], "tool_calls", "it must be a list")
         fields["tool_calls"] = [as_tool_call(place, item, unread) for place, item in enumerate(calls)]
     if "usage" in fields:
         fields["usage"] = read_usage(fields["usage"])
-    return Response.model_validate(fields | ({"unread": _names(unread)} if unread else {}))
+    names = dict.fromkeys(ascii(name)[1:-1][:80] for name in unread)
+    return Response.model_validate({**fields, "unread": list(names)[:MOST_UNREAD]})
 
 
 def _list(value: object, name: str, cure: str) -> list[object] | tuple[object, ...]:
     items = plain(value)
     if not isinstance(items, list | tuple):
         raise InvalidResponseError(f"`{name}` is {kind_of(items)}; {cure}")
-    if len(items) > MAX_ITEMS:
-        raise InvalidResponseError(f"{name}: has {len(items):,} items; return at most {MAX_ITEMS:,}")
     return items
-
-
-def _names(unread: list[str]) -> tuple[str, ...]:
-    """Return a limited number of unique, shortened names."""
-    return tuple(dict.fromkeys(ascii(name)[1:-1][:80] for name in unread))[:MOST_UNREAD]
 
 
 def as_tool_call(place: int, value: object, unread: list[str]) -> object:
@@ -204,7 +195,7 @@ def as_tool_call(place: int, value: object, unread: list[str]) -> object:
     function = plain(fields.get("function"))
     if function is not None and not isinstance(function, Mapping):
         raise InvalidResponseError(f"{within}.function: is {type(function).__name__}; return name and arguments")
-    fields = take_fields({**fields, **(function or {})}, TOOL_KEYS, within, unread)
+    fields = take_fields({**fields, **(function or {})}, TOOL_KEYS, "tool_calls.", unread)
     arguments = next((fields[name] for name in ARGUMENTS if name in fields), None)
     call = {"name": fields["name"]} if "name" in fields else {}
     if arguments is not None:
@@ -245,7 +236,7 @@ def _arguments(text: str) -> dict[str, Any]:
 def take_fields(fields: Mapping[Any, Any], names: Collection[str], place: str, unread: list[str]) -> dict[str, Any]:
     """Return the fields in `names` that are not null; the names of the others are added to `unread`.
 
-    `place` is their path, such as ``sources.0``; "" is the response itself.
+    `place` is the beginning of their path, such as ``sources.``; "" is the response itself.
 
     Raises:
         InvalidResponseError: a name resembles a missing field, as `source` resembles `sources`.
@@ -254,18 +245,9 @@ def take_fields(fields: Mapping[Any, Any], names: Collection[str], place: str, u
     missing = [name for name in names if name not in fields] if others else []
     for name in others:
         if meant := get_close_matches(str(name), missing, 1, CLOSE):
-            raise InvalidResponseError(f"unknown field `{_at(place, name)}`; did you mean `{meant[0]}`?")
-        unread.append(_at(_without_numbers(place), name))
+            raise InvalidResponseError(f"unknown field `{place}{name}`; did you mean `{meant[0]}`?")
+        unread.append(f"{place}{name}")
     return {name: fields[name] for name in names if fields.get(name) is not None}
-
-
-def _at(place: str, name: object) -> str:
-    return f"{place}.{name}" if place else str(name)
-
-
-def _without_numbers(place: str) -> str:
-    """Return ``sources`` for ``sources.0``: unread fields are the same in all of them."""
-    return ".".join(part for part in place.split(".") if not part.isdecimal())
 
 
 MAX_BYTES = 16 << 20
@@ -275,7 +257,6 @@ EXCERPT = 200
 """Maximum characters shown of a target's output."""
 
 EXCERPT_BYTES = 8000
-"""Bytes that are read for an excerpt."""
 
 CONTENT = ("answer", "sources", "tool_calls", "abstained")
 """Fields of which a response has at least one."""
@@ -316,7 +297,7 @@ class Expression:
                 f"{place}: `{self.text}`: {error.function_name}() does not take {error.actual_type}"
             ) from None
         except (JMESPathError, *ODD) as error:
-            raise InvalidResponseError(f"{place}: `{self.text}`: {_first_line(error)}") from None
+            raise InvalidResponseError(f"{place}: `{self.text}`: {str(error)[:EXCERPT]}") from None
         if result is None and self.name in _REQUIRED and not self.may_miss:
             cure = f"{self.text} || {_REQUIRED[self.name]}"
             raise InvalidResponseError(f"{place}: `{self.text}` finds nothing; where it may be missing, write `{cure}`")
@@ -330,21 +311,15 @@ def compile_expression(kind: str, name: str, text: str) -> Expression:
         UsageError: it is not JMESPath; the message shows the position.
     """
     import jmespath
-    from jmespath.exceptions import ArityError, JMESPathError, UnknownFunctionError
+    from jmespath.exceptions import JMESPathError, JMESPathTypeError
 
-    hint = "see https://jmespath.org"
     try:
         parsed = jmespath.compile(text)
-    except JMESPathError as error:
-        raise UsageError(f"{kind} target: {name} is `{text}`, which is not JMESPath; {hint}\n{error}") from None
-    except ODD as error:
-        raise UsageError(f"{kind} target: {name} is not JMESPath: {_first_line(error)}; {hint}") from None
-    try:
-        parsed.search({})
-    except (ArityError, UnknownFunctionError) as error:
-        raise UsageError(f"{kind} target: {name} is `{text}`: {error}; {hint}") from None
-    except (JMESPathError, *ODD):
-        pass  # it is not meant for an empty object
+        with suppress(JMESPathTypeError):  # it may not take an empty object
+            parsed.search({})
+    except (JMESPathError, *ODD) as error:
+        why = f"{name} is `{text}`, which is not JMESPath; see https://jmespath.org\n{error}"
+        raise UsageError(f"{kind} target: {why}") from None
     return Expression(name, text, parsed.search, may_miss=kind == "recorded" and name in ("answer", "sources"))
 
 
@@ -377,10 +352,6 @@ def excerpt(raw: bytes, mask: Callable[[str], str] = str, limit: int = EXCERPT, 
     return f"…{text[1 - limit :]}" if end and len(text) > limit else cut(text, limit)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:EXCERPT]
-
-
 class ResponseReader:
     """Reads JSON as a `Response`, with the fields mapped by expressions, or unmapped without expressions."""
 
@@ -404,8 +375,6 @@ class ResponseReader:
         try:
             value = from_program(raw, allow_inf_nan=False)
         except ValueError as error:
-            if words := other_encoding(raw):
-                raise InvalidResponseError(words) from None
             is_stream = raw.lstrip().startswith((b"data:", b"event:"))
             what = "a stream of events, not JSON; turn streaming off" if is_stream else f"not JSON ({error})"
             raise InvalidResponseError(f"is {what}; it starts with `{excerpt(raw, mask)}`") from None
@@ -436,8 +405,7 @@ class ResponseReader:
         if all(fields[name] is None for name in CONTENT):
             raise InvalidResponseError(f"holds none of {', '.join(CONTENT)}")
         if isinstance(fields["sources"], list):
-            sources = fields["sources"][: MAX_ITEMS + 1]  # too many are refused below
-            fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
+            fields["sources"] = [self._source(item, place) for place, item in enumerate(fields["sources"])]
         usage: Any = read_usage(own["usage"]) if isinstance(own.get("usage"), dict) else {}
         counts = {**usage, **{name: self._find(name, value, usage.get(name)) for name in TOKENS}}
         return fields | {"usage": counts if any(counts[name] is not None for name in TOKENS) else None}
