@@ -34,7 +34,6 @@ from evaltrack.system.files import content_digest
 from evaltrack.system.processes import kill_group, own_group, split_command
 from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import ending
-from evaltrack.targets.packages import packages_of_program
 from evaltrack.targets.responses import EXCERPT_BYTES, MAPPED, MAX_BYTES, ResponseReader, excerpt, take_mapping
 
 CONVERSATION = ("messages", "history")
@@ -43,10 +42,8 @@ _KNOWN = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
 _BRACES = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]")
 
 STDERR_SHOWN = 500
-"""Maximum characters shown of the end of a failed program's standard error."""
 
 LOOK_SECONDS = 0.005
-"""Seconds between two looks at a running program."""
 
 END_SECONDS = 3.0
 """Seconds in which a killed program must end."""
@@ -71,8 +68,6 @@ def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
     if not arguments:
         raise UsageError("command target: names no program; write command:PROGRAM {question}")
     names = {name for argument in arguments for name in _placeholders(argument)}
-    if _placeholders(arguments[0]):
-        raise UsageError(f"command target: `{arguments[0]}` is the program, which is the same for all questions")
     if names.isdisjoint({"question", "messages", "id"}):
         raise UsageError(
             f"command target `{shown_text(place)}`: holds no {{question}}, so that every question would be the same",
@@ -113,11 +108,6 @@ class CommandTarget(Target):
         self._reader = reader or ResponseReader()
 
     @property
-    def packages(self) -> Mapping[str, str]:
-        """The packages of the virtual environment that holds the program, such as `.venv/bin/python`."""
-        return packages_of_program(self._arguments[0])
-
-    @property
     def files(self) -> Mapping[str, str]:
         """The files that the command line names."""
         digests = {argument: content_digest(Path(argument)) for argument in self._arguments}
@@ -137,7 +127,10 @@ class CommandTarget(Target):
         with TemporaryFile() as output, TemporaryFile() as errors:
             code = await _run([fill(argument, values) for argument in self._arguments], output, errors)
             if code:
-                raise CommandTargetError(f"{ending(code)}; {_last_words(output, errors)}")
+                errors.seek(max(0, _size(errors) - EXCERPT_BYTES))
+                words = excerpt(errors.read(), limit=STDERR_SHOWN, end=True)
+                said = f"its standard error ends with `{words}`" if words else "it wrote nothing to its standard error"
+                raise CommandTargetError(f"{ending(code)}; {said}")
             output.seek(0)
             return self._reader.from_json(output.read())
 
@@ -147,7 +140,10 @@ async def _run(arguments: list[str], output: IO[bytes], errors: IO[bytes]) -> in
 
     It writes to files: a pipe would be open as long as any process that the program left behind.
     """
-    process = _started(arguments, output, errors)
+    try:
+        process = Popen(arguments, stdin=DEVNULL, stdout=output, stderr=errors, **own_group())  # noqa: ASYNC220, S603
+    except OSError as error:
+        raise CommandTargetError(f"cannot be started: {error.strerror}") from None
     try:
         while process.poll() is None and max(_size(output), _size(errors)) <= MAX_BYTES:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_SECONDS)
@@ -160,23 +156,5 @@ async def _run(arguments: list[str], output: IO[bytes], errors: IO[bytes]) -> in
     return process.returncode
 
 
-def _started(arguments: list[str], output: IO[bytes], errors: IO[bytes]) -> Popen[bytes]:
-    try:
-        return Popen(arguments, stdin=DEVNULL, stdout=output, stderr=errors, **own_group())  # noqa: S603
-    except OSError as error:
-        raise CommandTargetError(f"cannot be started: {error.strerror}") from None
-
-
 def _size(file: IO[bytes]) -> int:
     return os.fstat(file.fileno()).st_size
-
-
-def _last_words(output: IO[bytes], errors: IO[bytes]) -> str:
-    """Return the end of the standard error, or else the beginning of the output."""
-    errors.seek(max(0, _size(errors) - EXCERPT_BYTES))
-    if words := excerpt(errors.read(EXCERPT_BYTES), limit=STDERR_SHOWN, end=True):
-        return f"its standard error ends with `{words}`"
-    output.seek(0)
-    if words := excerpt(output.read(EXCERPT_BYTES)):
-        return f"it wrote nothing to its standard error; its output starts with `{words}`"
-    return "it wrote nothing"

@@ -54,7 +54,7 @@ TARGETS = {
     "command:false {question}": [
         3,
         [None, None],
-        ["target_error: ended with exit code 1; it wrote nothing"] * 2,
+        ["target_error: ended with exit code 1; it wrote nothing to its standard error"] * 2,
     ],
 }
 """What each run ends with: the exit code, which questions passed, and their errors."""
