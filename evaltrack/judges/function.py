@@ -31,7 +31,7 @@ from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import LARGEST_SCORE
 from evaltrack.targets.python import binds, import_function
 from evaltrack.targets.threads import user_call
-from evaltrack.targets.worker_pool import Call, Order, Pool, Service
+from evaltrack.targets.worker_pool import Call, Pool, Service
 
 
 class FunctionJudge(Judge):
@@ -76,7 +76,7 @@ class ProcessJudge(Pool, Judge):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__(Order(name, "evaltrack.judges.function:answering"), f"judge `{name}`")
+        super().__init__("evaltrack.judges.function:answering", name, f"judge `{name}`")
         self.name = name
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:

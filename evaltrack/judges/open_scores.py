@@ -56,7 +56,7 @@ from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import aside
-from evaltrack.targets.worker_pool import Call, Order, Pool, Service
+from evaltrack.targets.worker_pool import Call, Pool, Service
 from evaltrack.tracking.genai import LIBRARIES, GenaiJudge, LibraryMetric, open_builtin_scorer
 from evaltrack.tracking.rows import columns_with
 
@@ -165,7 +165,7 @@ class ProcessScorer(Pool, Scorer):
     """
 
     def __init__(self, spec: str) -> None:
-        super().__init__(Order(spec, "evaltrack.judges.open_scores:answering"), f"score `{spec}`")
+        super().__init__("evaltrack.judges.open_scores:answering", spec, f"score `{spec}`")
         self.declared = tuple(map(OwnScore.model_validate, self.facts["scores"]))
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:

@@ -62,7 +62,7 @@ def refuse_error(value: object) -> None:
     Raises:
         FailedElsewhereError: it has an error.
     """
-    error = value.get("error") if isinstance(value, Mapping) else _attribute(value, "error")
+    error = value.get("error") if isinstance(value, Mapping) else getattr(value, "error", None)
     if error and str(error).strip():
         raise FailedElsewhereError(f"the target returned an error: {error_text(error)}")
 
@@ -74,9 +74,9 @@ def error_text(error: object) -> str:
 
 def facts_of(error: object) -> ErrorFacts:
     """Return the facts of an error, or the usage of a late response."""
-    if isinstance(facts := _attribute(error, "evaltrack_facts"), ErrorFacts):
+    if isinstance(facts := getattr(error, "evaltrack_facts", None), ErrorFacts):
         return facts
-    usage, name, text = _attribute(error, "usage"), type(error).__name__, _text(error)
+    usage, name, text = getattr(error, "usage", None), type(error).__name__, _text(error)
     kind: Literal["invalid", "raised", "memory"] = "memory" if isinstance(error, MemoryError) else "raised"
     return ErrorFacts(
         kind="invalid" if isinstance(error, InvalidResponseError) else kind,
@@ -90,13 +90,6 @@ def note_origin(error: BaseException, trace: TracePlace | None = None) -> None:
     facts = facts_of(error).model_copy(update={"traceback": _traceback(error), "trace": trace})
     with suppress(Exception):  # a class of the user may refuse attributes
         error.evaltrack_facts = facts  # type: ignore[attr-defined]
-
-
-def _attribute(outcome: object, name: str) -> object:
-    try:
-        return getattr(outcome, name, None)
-    except Exception:
-        return None
 
 
 def _traceback(error: BaseException) -> str | None:

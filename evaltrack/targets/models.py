@@ -28,7 +28,7 @@ from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import chat_fields
 from evaltrack.targets.python import FunctionTarget, ProcessSettings, ProcessTarget, function_service
 from evaltrack.targets.responses import FIELDS, MAPPED, as_response, plain_item, take_mapping
-from evaltrack.targets.worker_pool import Order, Service
+from evaltrack.targets.worker_pool import Service
 from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
 
@@ -56,8 +56,7 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
     store = connect(given.store or None)
     form = model_form(store, uri, given.input)
     place = json.dumps({"store": store.uri, "form": asdict(form), "mapping": mapping})
-    order = Order(place, "evaltrack.targets.models:serving", given.memory)
-    return ModelTarget(order, f"model `{uri}`", given.workers, form, store)
+    return ModelTarget(place, f"model `{uri}`", given, form, store)
 
 
 class ModelTarget(ProcessTarget):
@@ -66,8 +65,9 @@ class ModelTarget(ProcessTarget):
     files: Mapping[str, str] = {}
     """None: the model was logged with its code."""
 
-    def __init__(self, order: Order, what: str, workers: int, form: ModelForm, store: Store) -> None:
-        super().__init__(order, what, workers)
+    def __init__(self, place: str, what: str, given: ModelSettings, form: ModelForm, store: Store) -> None:
+        opener = "evaltrack.targets.models:serving"
+        super().__init__(opener, place, what, workers=given.workers, memory=given.memory)
         self.form, self._store = form, store
 
     @property

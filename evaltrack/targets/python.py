@@ -5,8 +5,7 @@ argument is called without k. If the first parameter is annotated `Question`, it
 parameter `messages` gets the conversation as chat messages, even if it is only the question: ``def ask(messages:
 list[dict[str, str]])``. With `messages`, the parameters `question` and `k` are passed by name if they exist.
 
-It may return a `Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer; as for any
-other target, at most `MAX_ITEMS` sources and `MAX_BYTES` characters.
+It may return a `Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer.
 
 It runs in one or more separate processes. If one ends for any reason, another is started, and its questions in flight
 are asked once more, each alone in a process. A question that ends its process again has failed. The function's prints
@@ -25,9 +24,11 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
@@ -41,15 +42,14 @@ from evaltrack.records.response import TraceHome, TracePlace
 from evaltrack.system.files import content_digest
 from evaltrack.targets import TargetSettings, checked_settings
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, note_origin
-from evaltrack.targets.packages import imported_files, packages_here
-from evaltrack.targets.responses import MAX_BYTES, as_response
+from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import aside, awaited, is_async, user_call
-from evaltrack.targets.worker_pool import MAX_WORKERS, Call, Order, Pool, Service
+from evaltrack.targets.worker_pool import MAX_WORKERS, Call, Pool, Service
 from evaltrack.tracking import question_spans as spans
 
 NAMES_SHOWN = 10
+OWN_FOLDER = Path(__file__).parents[1]
 LEAST_MEMORY = 64 << 20
-"""Minimum bytes with which a process starts."""
 
 
 class ProcessSettings(TargetSettings):
@@ -79,12 +79,10 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
         if given.workers > 1 or given.memory:
             raise UsageError("python target: workers and memory need separate processes; leave in_process out")
         return FunctionTarget(import_function(place))
-    from evaltrack.system.processes import can_limit
-
-    if given.memory and not can_limit():
+    if given.memory and not hasattr(os, "killpg"):  # Windows
         raise UsageError("python target: memory cannot be bounded on this system; leave it out")
-    order = Order(place, "evaltrack.targets.python:answering", given.memory, given.store)
-    return ProcessTarget(order, f"python target `{place}`", given.workers)
+    opener, what = "evaltrack.targets.python:answering", f"python target `{place}`"
+    return ProcessTarget(opener, place, what, workers=given.workers, memory=given.memory, store=given.store)
 
 
 class ProcessTarget(Pool, Target):
@@ -239,7 +237,7 @@ class FunctionTarget(Target):
         if inspect.isawaitable(returned):
             returned = await self._finish(returned)
         try:
-            response = small_enough(as_response(returned))
+            response = as_response(returned)
         except (FailedElsewhereError, InvalidResponseError) as error:
             note_origin(error, trace)
             raise
@@ -288,18 +286,8 @@ def _span(home: TraceHome | None, question: Question, habit: spans.SpanHabit) ->
         raise
 
 
-def small_enough(response: Response) -> Response:
-    """Refuse a response that is longer than a server may send: a thousand rows may wait in memory."""
-    texts = [response.answer, *(text for each in response.sources or () for text in (each.text, each.title, each.url))]
-    length = sum(len(text) for text in texts if text)
-    if length > MAX_BYTES:
-        raise InvalidResponseError(f"is {length:,} characters long; return at most {MAX_BYTES:,}")
-    return response
-
-
 MESSAGES = "messages"
 ARGUMENTS = ("question", "k", MESSAGES)
-"""Arguments that a function may take."""
 
 
 @dataclass(frozen=True)
@@ -365,3 +353,41 @@ def binds(signature: inspect.Signature, *values: object, **named: object) -> boo
 def _is_question(annotation: object) -> bool:
     """Return True if an annotation is `Question`, also as a string with or without its module."""
     return annotation is Question or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Question")
+
+
+@cache
+def packages_here() -> Mapping[str, str]:
+    """Return name and version of each package that this interpreter can import."""
+    packages: dict[str, str] = {}
+    for folder in sys.path:
+        for path in Path(folder).glob("*.dist-info"):
+            package, _, release = path.stem.rpartition("-")
+            packages.setdefault(package.replace("_", "-").lower(), release)
+    return dict(sorted(packages.items()))
+
+
+OF_PYTHON = ("stdlib", "platstdlib", "scripts")
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Folders of installed packages, which may be inside the project."""
+
+
+def imported_files(module: str) -> dict[str, Path]:
+    """Return the project's files that this process has imported, by path relative to the working directory if below it.
+
+    The first is the file of the module, in any folder. The others are below the working directory or the module's
+    import folder, and do not belong to Python, evaltrack or an installed package.
+    """
+    own = _file_of(module)
+    roots = (Path.cwd(), *Path(own).parents[module.count(".") :][:1])
+    below = tuple(f"{root}{os.sep}" for root in roots)
+    others = tuple(f"{folder}{os.sep}" for folder in (OWN_FOLDER, *map(sysconfig.get_path, OF_PYTHON)))
+    imported = (file for file in map(_file_of, list(sys.modules)) if file.startswith(below))
+    own_files = [each for each in imported if not each.startswith(others) and INSTALLED.isdisjoint(Path(each).parts)]
+    paths = map(Path, (own, *own_files))
+    return {path.as_posix().removeprefix(f"{Path.cwd().as_posix()}/"): path for path in paths}
+
+
+def _file_of(module: str) -> str:
+    """Return the file of an imported module; empty if it has none. No attribute is looked up, which could import."""
+    file = getattr(sys.modules.get(module), "__dict__", {}).get("__file__")
+    return file if isinstance(file, str) else ""

@@ -39,8 +39,8 @@ def _make(future: Future[Any], function: Callable[..., Any], arguments: tuple[An
 def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     """Run a coroutine function in a separate event loop.
 
-    The function may cancel all tasks of its loop, stop or block the loop, or ignore cancellation, without any effect on
-    the loop of evaltrack.
+    The function may cancel all tasks of its loop, block the loop, or ignore cancellation, without any effect on the
+    loop of evaltrack.
     """
     own: list[asyncio.AbstractEventLoop] = []
 
@@ -87,20 +87,12 @@ def is_async(function: Callable[..., Any]) -> bool:
 def loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:
     """Return an event loop that runs in a daemon thread until its owner is deleted."""
     loop = asyncio.new_event_loop()
-    ended_event = threading.Event()
 
     def run() -> None:
         asyncio.set_event_loop(loop)
-        while not ended_event.is_set() and not loop.is_closed():  # the function may stop it
-            loop.run_forever()
-        if not loop.is_closed():
-            loop.close()
+        loop.run_forever()
+        loop.close()
 
-    def end() -> None:
-        ended_event.set()
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(loop.stop)
-
-    weakref.finalize(owner, end).atexit = False
+    weakref.finalize(owner, loop.call_soon_threadsafe, loop.stop).atexit = False
     threading.Thread(target=run, daemon=True, name="evaltrack-target-loop").start()
     return loop

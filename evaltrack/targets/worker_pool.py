@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pkgutil import resolve_name
 from queue import SimpleQueue
 from subprocess import PIPE, Popen, TimeoutExpired
@@ -37,7 +37,7 @@ from evaltrack.records.base import Record
 from evaltrack.records.response import TraceHome
 from evaltrack.records.roles import Closable
 from evaltrack.system.processes import end_own_group, kill_group, limit_own_memory, own_group
-from evaltrack.targets.failures import ErrorFacts, InvalidResponseError, ending, facts_of
+from evaltrack.targets.failures import ErrorFacts, ending, facts_of
 from evaltrack.targets.threads import aside, loop_in_thread
 from evaltrack.tracking.question_spans import expect_many_spans
 
@@ -60,7 +60,6 @@ DRAIN_SECONDS = 1.0
 """Seconds that a process and its answers may outlive each other."""
 
 LOOK_SECONDS = 0.02
-"""Seconds between two checks of a process's state."""
 
 MOST_IN_VAIN = 20
 """Number of processes that may end in a row without an answer; then none is started."""
@@ -69,30 +68,12 @@ READY, REFUSED = b"ready", b"refused"
 """The words of a process's reports about itself, which are answers to call 0."""
 
 RESULT, FAILED = b"result", b"failed"
-"""The words of answers to calls."""
 
 GOODBYE = b"goodbye"
 """The line after which a process ends by itself. If the lines end without it, the parent is gone."""
 
 THREAD_SECONDS = 5.0
 """Seconds that threads of the function may outlive its calls."""
-
-MOST_BYTES = 128 << 20
-"""Maximum bytes of a result as JSON."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """The order for a process: serve the user's function `place`, which `opener` makes answer calls.
-
-    Both are written ``package.module:name``. `memory` is in bytes. `store` is the MLflow store of the run if its
-    environment does not name it.
-    """
-
-    place: str
-    opener: str
-    memory: int | None = None
-    store: str | None = None
 
 
 class ProcessEndedError(RuntimeError):
@@ -119,7 +100,7 @@ async def asked_twice(ask: Callable[[], Awaitable[T]]) -> T:
 class Process:
     """One process and the calls that wait for it."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Mapping[str, Any]) -> None:
         self.facts: dict[str, Any] | None = None
         """The facts that the process reported about its function; None until it can be called."""
         self.problem: UsageError | None = None
@@ -131,7 +112,7 @@ class Process:
         self._lines = SimpleQueue[bytes | None]()
         command = (sys.executable, "-P", "-c", BOOTSTRAP)
         self._process = Popen(command, stdin=PIPE, stdout=PIPE, **own_group())  # noqa: S603
-        self._lines.put(json.dumps({**asdict(order), "path": sys.path}).encode())
+        self._lines.put(json.dumps({**order, "path": sys.path}).encode())
         self._reader = _thread(self._read)
         self._watcher = _thread(self._watch)
         _thread(self._write)
@@ -246,6 +227,10 @@ def _thread(function: Callable[[], None]) -> threading.Thread:
 class Pool(Closable):
     """`workers` processes that serve one function and are ready; `facts` are their reports about it.
 
+    The function is `place`, which `opener` makes answer calls; both are written ``package.module:name``. Errors call
+    it `what`. `memory` is the limit of each process in bytes. `store` is the MLflow store of the run if its environment
+    does not name it.
+
     A call goes to the process with the fewest waiting calls. If a process ends, another is started, and its calls are
     repeated one after the other in a process reserved for that, so that a call that ends it again harms no other.
 
@@ -253,29 +238,36 @@ class Pool(Closable):
         UsageError: the function cannot be imported, or a process ends at once.
     """
 
-    def __init__(self, order: Order, what: str, workers: int = 1) -> None:
-        self._order, self._what, self._workers = order, what, workers
+    def __init__(
+        self,
+        opener: str,
+        place: str,
+        what: str,
+        *,
+        workers: int = 1,
+        memory: int | None = None,
+        store: str | None = None,
+    ) -> None:
+        self._order = {"opener": opener, "place": place, "memory": memory, "store": store}
+        self._what, self._workers = what, workers
         self._lone: list[Process] = []
         self._lone_task: asyncio.Task[Any] | None = None
         """The task whose calls are made alone in a process."""
         self._one_by_one = asyncio.Lock()
         self._endings: Counter[str] = Counter()
         self._in_vain = 0
-        self._processes = [Process(order) for _ in range(workers)]  # all at once: imports may be slow
+        self._processes = [Process(self._order) for _ in range(workers)]  # all at once: imports may be slow
         try:
             for process in self._processes:
-                self._await_start(process)
+                while process.facts is None and not process.is_over:
+                    time.sleep(LOOK_SECONDS)
+                if process.facts is None:
+                    why = f"{what}: its process {process.ending}; see what it wrote above"
+                    raise process.problem or UsageError(why)
         except BaseException:
             self.close()
             raise
         self.facts = self._processes[0].facts or {}
-
-    def _await_start(self, process: Process) -> None:
-        while process.facts is None and not process.is_over:
-            time.sleep(LOOK_SECONDS)
-        if process.facts is None:
-            why = f"{self._what}: its process {process.ending}; see what it wrote above"
-            raise process.problem or UsageError(why)
 
     @property
     def notes(self) -> list[str]:
@@ -366,7 +358,7 @@ class Service:
 
 
 def main(order: dict[str, Any]) -> None:
-    """Serve the function of an `evaltrack.targets.worker_pool.Order`."""
+    """Serve the function that a `Pool` ordered."""
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
         os.dup2(nothing.fileno(), 0)
@@ -424,8 +416,6 @@ class _Server:
         try:
             result = await service.answer(Call.model_validate_json(payload))
             word, content = RESULT, result.model_dump_json(exclude_defaults=True).encode()
-            if len(content) > MOST_BYTES:
-                raise InvalidResponseError(f"is {len(content):,} bytes long; return at most {MOST_BYTES:,}")
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a call that fails ends nothing but itself
             if isinstance(error, MemoryError):
                 clear_frames(error.__traceback__)  # else the frames that filled the memory leave none for the answer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import venv
 from pathlib import Path
 
 import mlflow
@@ -12,8 +11,7 @@ import pytest
 from evaltrack import compare_runs, run_eval
 from evaltrack.compare.run_differences import RunDifference
 from evaltrack.records.run import LONGEST_PACKAGES, OTHERS, packages_text, read_packages
-from evaltrack.targets import open_target
-from evaltrack.targets.packages import packages_here, packages_of_program
+from evaltrack.targets.python import packages_here
 from tests.conftest import few_questions
 
 
@@ -32,18 +30,6 @@ def test_those_of_this_interpreter() -> None:
     assert len(expected) > 50
     found = packages_here()
     assert {name: found.get(name.replace(".", "-"), found.get(name)) for name in expected} == expected
-
-
-def test_those_of_a_program(tmp_path: Path) -> None:
-    venv.create(tmp_path / "app", with_pip=False, symlinks=True)
-    where = next((tmp_path / "app").glob("lib/python3*/site-packages"))
-    with_packages(where, "chromadb-1.0.0")
-    python = tmp_path / "app/bin/python"
-    assert packages_of_program(str(python)) == {"chromadb": "1.0.0"}
-    target = open_target(f"command:{python} app.py {{question}}")
-    assert target.packages == {"chromadb": "1.0.0"}
-    assert packages_of_program("sh") == {}
-    assert packages_of_program("no-such-program") == {}
 
 
 def test_the_text_comes_back() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from evaltrack.records import Question, Row
 from evaltrack.targets import open_target
-from evaltrack.targets.worker_pool import Call, Order, Pool
+from evaltrack.targets.worker_pool import Call, Pool
 from tests.actors import gathered
 from tests.conftest import REPO
 from tests.targets.test_command import ends, written
@@ -164,7 +164,7 @@ def test_a_pool_that_closes_while_a_process_is_replaced_leaves_neither(write: Wr
             os._exit(3)
         """
     )
-    pool = Pool(Order(f"{module}:ask", OPENER), "a function")
+    pool = Pool(OPENER, f"{module}:ask", "a function")
 
     async def lose_the_first_and_close() -> int:
         with pytest.raises(RuntimeError, match="exit code 3"):
@@ -201,8 +201,8 @@ def test_processes_and_what_they_started_end_with_the_parent(
     )
     (tmp_path / "parent.py").write_text(
         "import asyncio\n"
-        "from evaltrack.targets.worker_pool import Order, Pool\nfrom evaltrack.targets.worker_pool import Call\n"
-        f"pool = Pool(Order('{module}:ask', '{OPENER}'), 'a function')\n"
+        "from evaltrack.targets.worker_pool import Call, Pool\n"
+        f"pool = Pool('{OPENER}', '{module}:ask', 'a function')\n"
         f"asyncio.run(pool.call(Call.model_validate_json({CALL.model_dump_json()!r})))\n"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPO)])}
