@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,8 +21,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
-
-TASKKILL_SECONDS = 10
 
 
 def own_group() -> dict[str, Any]:
@@ -42,13 +39,8 @@ def kill_group(pid: int) -> None:
         with suppress(ProcessLookupError, PermissionError):  # all have ended
             os.killpg(pid, signal.SIGKILL)
         return
-    if (taskkill := shutil.which("taskkill")) is not None:
-        command = [taskkill, "/T", "/F", "/PID", str(pid)]
-        with suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(command, capture_output=True, check=False, timeout=TASKKILL_SECONDS)  # noqa: S603
-            return
     with suppress(OSError):
-        os.kill(pid, signal.SIGTERM)
+        subprocess.run(["taskkill", "/T", "/F", "/PID", str(pid)], capture_output=True, check=False)  # noqa: S603, S607
 
 
 def end_own_group() -> NoReturn:
@@ -69,15 +61,6 @@ def end_group(process: subprocess.Popen[bytes], seconds: float) -> None:
             process.wait(seconds)
     kill_group(process.pid)
     process.wait()
-
-
-def can_limit() -> bool:
-    """Return True if this system can limit the memory of a process."""
-    try:
-        import resource  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def limit_own_memory(size: int) -> None:
