@@ -15,6 +15,7 @@ from jmespath.exceptions import JMESPathError
 from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import GoldenError, UsageError
+from evaltrack.golden.file import MAX_QUESTION_BYTES
 from evaltrack.golden.importing.file_types import CorpusIds, Rows
 from evaltrack.golden.importing.values import (
     cell,
@@ -157,14 +158,19 @@ def _words(path: str) -> list[str]:
     return re.findall(r"\w+", path)
 
 
-def _found(path: str, row: Mapping[str, Any]) -> Any:
+def _found(name: str, path: str, row: Mapping[str, Any]) -> Any:
     """Return the value of a column, or of a JMESPath in a row whose cells may hold JSON; None if there is none.
 
     Raises:
-        ValueError: the path selects nothing of a list.
+        ValueError: the path selects nothing of a list, or a cell on it begins like a list or object but is none.
     """
     if path in row or path.isidentifier():
         return row.get(path)
+    for column in row.keys() & set(_words(path)) if name not in TEXTS else ():
+        try:
+            cell(row[column])
+        except ValueError as error:
+            raise ValueError(f"`{shown(column)}` {error}") from None
     value, start = _searched(path, row), path.partition("[")[0]
     if value == [] and "?" not in path and start != path and _searched(start, row):
         cure = "where nothing is right, filter the list: `[?…]`"
@@ -228,7 +234,7 @@ class _Line:
         paths = self._paths()
         for name, places in paths.items():
             for path in places:
-                value = _found(path, self.row)
+                value = _found(name, path, self.row)
                 try:
                     took = self._took(name, path, value)
                 except ValueError as error:
@@ -390,13 +396,17 @@ def checked_lines(drafts: Drafts, settings: ImportSettings, notes: Notes) -> Ite
         if isinstance(question, list):
             problems.extend(f"{place}: {problem}" for problem in question)
             continue
+        text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
         first = places.setdefault(question.id, place)
         if first != place:
             cure = "ids must be unique (`id_prefix=` tells files apart)"
             problems.append(f"{place}: id `{shown(question.id)}` is already at {first}; {cure}")
+        elif len(text.encode()) > MAX_QUESTION_BYTES:
+            cure = "a question must be shorter"
+            problems.append(f"{place}: is longer than {MAX_QUESTION_BYTES:,} bytes as a golden line; {cure}")
         else:
             _look_up(place, question, settings.corpus, notes)
-            yield question, json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
+            yield question, text
     if problems:
         raise GoldenError(problems)
 

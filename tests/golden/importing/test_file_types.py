@@ -18,6 +18,7 @@ import pytest
 
 from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import UsageError
+from evaltrack.golden.importing import drafts
 from evaltrack.golden.importing.drafts import graded
 from evaltrack.golden.importing.file_types import read_yaml
 from evaltrack.golden.importing.values import identifiers
@@ -147,12 +148,21 @@ def test_cells_that_hold_no_ids(value: Any) -> None:
         identifiers(value, ";")
 
 
+def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafts, "MAX_QUESTION_BYTES", 100)
+    path = put(tmp_path / "a.csv", f"question\n{'x' * 101}\n")
+    assert problems(tmp_path, path) == [
+        "a.csv:2: is longer than 100 bytes as a golden line; a question must be shorter"
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.csv", b"question\n\xff\n", "a.csv:2: cannot be read as utf-8"),
         ("a.csv", b"question\n" + b"x" * 200_000 + b"\n", "a.csv:2: is not CSV: field larger than field limit"),
         ("a.jsonl", b'{"question": "' + b"x" * 2_000_000 + b'"}\n', "a.jsonl:1: is longer than"),
+        ("a.json", b'[{"qid": 1, "query": "q", "retrieval_gt": "[[1,"}]', "`retrieval_gt` begins with `[`"),
     ],
 )
 def test_what_is_wrong_with_a_file_shows_before_its_format(
