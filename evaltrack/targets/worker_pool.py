@@ -203,8 +203,8 @@ class Process:
         """The way the process ended."""
         return self._why or ending(self._process.returncode)
 
-    def kill(self, why: str = "") -> None:
-        """End the process and its group now; `why` is shown in its errors."""
+    def kill(self, why: str) -> None:
+        """End the process and its group now; `why` is shown in its errors. No further call is made in it."""
         if self._process.poll() is None:
             self._why = self._why or why
             kill_group(self._process.pid)
@@ -213,7 +213,7 @@ class Process:
         """Let the process finish its writes and end; kill it if it does not."""
         self._lines.put(GOODBYE)
         await aside(self._watcher.join, FINISH_SECONDS if self.facts else 0.0)
-        self.kill()
+        self.kill("did not end in time, and was killed")
         await aside(self._watcher.join)
 
 
@@ -333,7 +333,7 @@ class Pool(Closable):
     def close(self) -> None:
         """Kill the processes."""
         for process in (*self._processes, *self._lone):
-            process.kill()
+            process.kill("did not react or was no longer needed, and was killed")
 
 
 class Call(Record):
