@@ -49,6 +49,9 @@ from evaltrack.records.response import plain, read_usage
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import response_fields, source_fields
 
+MAX_ITEMS = 10_000
+"""Maximum sources or tool calls of one response: ten times the largest k, and small enough for many responses."""
+
 FIELDS = ("answer", "sources", "abstained", "tool_calls", "usage", "model")
 SOURCE_FIELDS = tuple(Source.model_fields)
 CONTEXTS = ("contexts", "retrieved_contexts", "retrieved_context", "retrieval_context", "context")
@@ -177,6 +180,8 @@ def _list(value: object, name: str, cure: str) -> list[object] | tuple[object, .
     items = plain(value)
     if not isinstance(items, list | tuple):
         raise InvalidResponseError(f"`{name}` is {kind_of(items)}; {cure}")
+    if len(items) > MAX_ITEMS:
+        raise InvalidResponseError(f"{name}: has {len(items):,} items; return at most {MAX_ITEMS:,}")
     return items
 
 
@@ -405,7 +410,8 @@ class ResponseReader:
         if all(fields[name] is None for name in CONTENT):
             raise InvalidResponseError(f"holds none of {', '.join(CONTENT)}")
         if isinstance(fields["sources"], list):
-            fields["sources"] = [self._source(item, place) for place, item in enumerate(fields["sources"])]
+            sources = fields["sources"][: MAX_ITEMS + 1]  # too many are refused below
+            fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
         usage: Any = read_usage(own["usage"]) if isinstance(own.get("usage"), dict) else {}
         counts = {**usage, **{name: self._find(name, value, usage.get(name)) for name in TOKENS}}
         return fields | {"usage": counts if any(counts[name] is not None for name in TOKENS) else None}
