@@ -72,8 +72,8 @@ def _code(commit: str) -> tuple[str, bool]:
 
 
 def about_answers(difference: RunDifference) -> bool:
-    """Return True if it can change the answer to the same sources: another model, another prompt."""
-    return difference.name == MODEL or _is_prompt(difference.name)
+    """Return True if it can change the answer: another model, another prompt, or another floor of a bm25: target."""
+    return difference.name == MODEL or _is_prompt(difference.name) or has_other_settings(difference)
 
 
 def about_sources(difference: RunDifference) -> bool:

@@ -27,8 +27,8 @@ def word_diff(before: str, after: str) -> list[Piece]:
     """Return how `before` becomes `after`: runs of words that are the same, removed or added.
 
     Words are separated by white space, and punctuation at the end of a word is a separate word. White space is ignored:
-    each run of it, or the beginning of a text, becomes one space. All pieces that are not `added` form the words of
-    `before`; all that are not `removed` form `after`.
+    each run of it, or the beginning of a text, becomes one line break if it holds one, else one space. All pieces that
+    are not `added` form the words of `before`; all that are not `removed` form `after`.
 
     Time is bounded: between the first and the last difference, at most `MAX_WORDS` of each side are matched. The rest
     is one replacement.
@@ -87,7 +87,13 @@ def _middle_out(text: str, head: int, tail: int) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return [f"{' ' * word[0].isspace()}{word.lstrip()}" for word in _WORDS.findall(f" {text.strip()}")]
+    return [f"{_space(word)}{word.lstrip()}" for word in _WORDS.findall(f" {text.strip()}")]
+
+
+def _space(word: str) -> str:
+    """Return the space before a word as one character; empty if there is none."""
+    before = word[: len(word) - len(word.lstrip())]
+    return "\n" if "\n" in before else before[:1] and " "
 
 
 def _common(old: list[str], new: list[str]) -> int:

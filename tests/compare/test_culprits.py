@@ -293,7 +293,15 @@ def test_what_a_floor_cuts_off_is_no_deleted_page() -> None:
     cut = declining(tail, declined | {"q6": found("a", "b"), "q5": DECLINES})
     assert culprits(cut) == [("now_declines", None, 6)]
     still = declining({}, declined | {"q5": found("gone#5", "b")})
-    assert say.cause(still).endswith(": no document: the target declines instead of answering")
+    assert say.cause(still).endswith(": the target declines instead of answering")
+
+
+def test_another_floor_is_named_where_the_target_declines() -> None:
+    rows: list[Given] = [{}, {f"q{place}": DECLINES for place in range(6)}]
+    targets = ("bm25:docs", "bm25:docs?floor=3")
+    was, now = (side(rows_of(TEN, each), target=target) for each, target in zip(rows, targets, strict=True))
+    words = "the target declines instead of answering; the target's settings changed: (default) → floor=3"
+    assert say.cause(compare(was, now, Gate(), resamples=50)).endswith(words)
 
 
 # Lists that end earlier, and ids
@@ -309,7 +317,7 @@ def test_what_a_shorter_list_cuts_off_is_no_page() -> None:
     made = compared({f"q{place}": listed(place, 1 + place % 5, 3) for place in range(10)}, was)
     assert culprits(made) == [("fewer_sources", None, 4)]
     assert made.flips[0].cause.detail == ("the list now ends after 3 sources instead of 5 sources; `q3!` had rank 4")
-    assert say.cause(made) == "Cause of all 4 questions that got worse: no document: the target returns fewer sources"
+    assert say.cause(made) == "Cause of all 4 questions that got worse: the target returns fewer sources"
     assert next_steps(made)[0] == (
         "The target returns fewer sources (4 questions): check how many it is asked for, and its floor."
     )
@@ -349,7 +357,7 @@ def test_a_target_that_reports_no_sources_lost_none(silent: int) -> None:
     made = compared({f"q{place}": Response(answer="It is so.") for place in range(silent)})
     those, questions = ("the only question", "1 question") if silent == 1 else ("all 10 questions", "10 questions")
     was = "was" if silent == 1 else "were"
-    assert say.cause(made) == f"Cause of {those} that {was} lost: no document: the target no longer reports sources"
+    assert say.cause(made) == f"Cause of {those} that {was} lost: the target no longer reports sources"
     assert next_steps(made)[0] == (
         f"The target no longer reports sources ({questions}): return `sources`, best first, so that retrieval is "
         "measured."

@@ -36,9 +36,15 @@ def squeezed(text: str) -> str:
 def test_nothing_is_lost(before: str, after: str) -> None:
     pieces = word_diff(before, after)
     assert squeezed("".join(text for kind, text in pieces if kind != "added")) == squeezed(before)
-    assert "".join(text for kind, text in pieces if kind != "removed") == "".join(f" {w}" for w in after.split())
+    kept = "".join(text for kind, text in pieces if kind != "removed")
+    assert kept.replace("\n", " ") == "".join(f" {word}" for word in after.split())
     assert all(text for _, text in pieces)
     assert all(one[0] != other[0] for one, other in pairwise(pieces))
+
+
+def test_line_breaks_stay() -> None:
+    pieces = word_diff("A list:\n\n* one\n* two", "A list:\n\n* one  \n* three")
+    assert pieces == [("same", " A list:\n* one\n*"), ("removed", " two"), ("added", " three")]
 
 
 def test_a_difference_deep_in_a_long_text_is_found() -> None:

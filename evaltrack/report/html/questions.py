@@ -1,6 +1,6 @@
 """Converts all questions of a run or a comparison to the compact JSON that the script of an HTML report reads.
 
-Empty fields are left out, so that 10,000 questions stay below 15 MB.
+Empty fields are left out, so that 10,000 questions stay near 10 MB.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from evaltrack.report.text_diff import Piece, condensed, word_diff
 from evaltrack.report.words import metric_title, score_title
 from evaltrack.tracking.traces import shown_trace
 
-WHOLE = 10_000_000
-"""Characters up to which questions are whole. Later questions are without their `DETAILS`."""
+WHOLE = 7_500_000
+"""Bytes of a page up to which questions are whole. Later questions are without their `DETAILS`."""
 
 DETAILS = ("sides", "scores", "wanted", "turns", "turns_left_out", "texts", "also")
 
@@ -232,10 +232,10 @@ def page_data(
 
 
 def fitted(questions: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield each question as a JSON object. A page of 10,000 stays below 15 MB, whatever their sources hold."""
+    """Yield each question as a JSON object. A page of 10,000 stays near 10 MB, whatever their sources hold."""
     total = 0
     for question in questions:
         whole = total < WHOLE
         text = script_safe({name: value for name, value in question.items() if whole or name not in DETAILS})
-        total += len(text)
+        total += len(text.encode())
         yield text

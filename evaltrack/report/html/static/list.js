@@ -93,6 +93,8 @@ function refresh(keep) {
   shown = sorted(matching());
   const total = data.questions.length.toLocaleString("en");
   found.textContent = `${shown.length.toLocaleString("en")} of ${total} question${data.questions.length === 1 ? "" : "s"}${filterWords()}`;
+  const bare = searched().length ? data.questions.filter((question) => !question.sides).length : 0;
+  if (bare) found.textContent += `; the answers of ${bare.toLocaleString("en")} are not in this page`;
   chosen = Math.max(shown.indexOf(held), shown.length ? 0 : -1);
   showChips();
   drawList();
