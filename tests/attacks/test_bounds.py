@@ -10,6 +10,7 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Row, Source
+from evaltrack.records import row as records_row
 from evaltrack.targets import open_target
 from evaltrack.tracking import rows
 from evaltrack.tracking.rows import TableWriter, read_table
@@ -71,7 +72,7 @@ def test_long_rows_do_not_wait_for_a_slow_question(tmp_path: Path, monkeypatch: 
 
     def row(position: int, response: Response | None) -> Row:
         question = QUESTION.model_copy(update={"id": str(position)})
-        return row_of(question, response or Response(), 5, position=position, trial=1)
+        return records_row.row_of(question, response or Response(), 5, position=position, trial=1)
 
     for position in range(1, 40):
         writer.add(row(position, response))

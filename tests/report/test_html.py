@@ -406,10 +406,10 @@ def test_a_run_says_first_how_it_went(fields: dict[str, Any], kind: str, headlin
 
 def test_of_very_many_questions_those_that_did_not_pass_are_listed_and_a_sample() -> None:
     good = outcomes()[0]
-    rows = [replace(good, id=str(place)) for place in range(run_page.LISTED + 1)]
+    rows = [edited(good, id=str(place)) for place in range(run_page.LISTED + 1)]
     for place in (1_000, 1_999, 2_000):
-        rows[place] = replace(rows[place], passed=False)
-    rows[1_500] = replace(rows[1_500], error="target_error: x", passed=None)
+        rows[place] = edited(rows[place], passed=False)
+    rows[1_500] = edited(rows[1_500], error="target_error: x", passed=None)
     asked: list[Any] = []
     totals = dict(result().totals) | {"num_questions": len(rows)}
     page = Page(run_html(result(totals=totals), reader(rows, asked), Around("n")))
@@ -421,7 +421,7 @@ def test_of_very_many_questions_those_that_did_not_pass_are_listed_and_a_sample(
 
 def test_of_very_many_that_did_not_pass_the_page_lists_the_first_and_says_so() -> None:
     bad = outcomes()[2]
-    rows = [replace(bad, id=str(place)) for place in range(run_page.LISTED + 1)]
+    rows = [edited(bad, id=str(place)) for place in range(run_page.LISTED + 1)]
     totals = dict(result().totals) | {"num_questions": len(rows)}
     page = Page(run_html(result(totals=totals), reader(rows), Around("n")))
     assert len(page.questions) == run_page.LISTED - run_page.SAMPLED

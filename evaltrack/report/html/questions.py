@@ -124,7 +124,7 @@ def _change_fields(
         "now": change.now,
         "cause": _cause_code(change, group),
         "detail": shown(failure_message(change.cause.detail), 400),
-        "also": [shown(say.also(cause), 300) for cause in change.also],
+        "also": [shown(say.also(cause), 600) for cause in change.also],
         "again": change.rerun.state if change.rerun and change.rerun.state not in ("confirmed", "not rerun") else "",
         "link": safe_link(change.cause.link),
         "down": [name for name, _, _ in change.dropped],

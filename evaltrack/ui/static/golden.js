@@ -246,7 +246,7 @@ function matrix(lines, columns, set, label) {
   return [make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, whole), rest];
 }
 
-function leftOut(left, set) {
+export function leftOut(left, set) {
   if (!left.length) return "";
   const reasons = new Map();
   for (const { why } of left) reasons.set(why, (reasons.get(why) || 0) + 1);

@@ -1,7 +1,7 @@
 /* A question over the runs, and how any two of them answered it. */
 import { common } from "./common.js";
 import { badge, cell, clean, date, figure, foreign, lead, link, make, number, table } from "./dom.js";
-import { history, outcomes, strip } from "./golden.js";
+import { history, leftOut, outcomes, strip } from "./golden.js";
 import { artifact, parsed } from "./mlflow.js";
 
 const TONES = { pass: "ok", fail: "bad", error: "bad", "not measured": "muted", "": "muted" };
@@ -9,7 +9,7 @@ const WORDS = 1500;
 
 export async function question(experimentId, set, id, last) {
   const { past } = await history(experimentId, set, last);
-  const { columns } = await outcomes(past);
+  const { columns, left } = await outcomes(past);
   if (!columns.length || !columns.at(-1).places.has(id)) throw new Error("The newest run that can be read does not hold this question.");
   const cells = strip(columns, id), newest = columns.length - 1;
   const names = Object.keys(columns.at(-1).scores);
@@ -23,7 +23,7 @@ export async function question(experimentId, set, id, last) {
   const before = cells.findLastIndex((outcome, at) => at < newest && outcome && outcome !== cells[newest]);
   const title = make("h1", { class: "foreign" }, `Question ${clean(id, 80)}`);
   const chosen = [before < 0 ? Math.max(0, newest - 1) : before, newest];
-  const whole = make("section", { class: "card" }, make("h2", {}, "Over the runs"), table("Runs", heads, rows));
+  const whole = make("section", { class: "card" }, make("h2", {}, "Over the runs"), table("Runs", heads, rows), leftOut(left, set));
   return { title: id, body: [title, pair(columns, id, chosen, title), whole] };
 }
 
