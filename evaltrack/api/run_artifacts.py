@@ -94,9 +94,7 @@ def _of_responses(ledger: Ledger, summary: Summary) -> Iterator[str]:
         yield f"{count(number, 'response')} had no answer, and {verb(number, 'is', 'are')} in no metric of a judge"
     if ledger.unread:
         names = ", ".join(f"{name} (in {number:,})" for name, number in ledger.unread.most_common(UNREAD_NAMED))
-        cure = (
-            "if one of them says that the target failed, return it as `error`, or name it: `target_options=error=NAME`"
-        )
+        cure = "if one of them says that the target failed, return it as `error`"
         yield f"responses have fields that are not read: {shown_text(names)}; {cure}"
 
 

@@ -15,6 +15,7 @@ import click
 from evaltrack.cli.options import GroupedCommand, in_group, no_empty_name, output_option, settings_options
 from evaltrack.cli.output import print_command, print_json, print_result_as, say
 from evaltrack.compare.gate import ComparisonConfig
+from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
@@ -107,9 +108,13 @@ def compare(
     print_result_as(output, partial(table, made), lambda: [json_of(made)], lambda: markdown_of(made))
     for line in chain.from_iterable(map(annotations, compared)) if github else ():
         print_command(line, err=output != "table")  # stdout has the table, or what a program reads
-    for name in output_file:
-        write_comparison(made, name)
     exit_code: int = made.exit_code
+    for name in output_file:
+        try:
+            write_comparison(made, name)
+        except EvaltrackError as error:  # a regression stays one
+            say(f"Error: {error}")
+            exit_code = exit_code or EXIT_INCONCLUSIVE
     return exit_code
 
 

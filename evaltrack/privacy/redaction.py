@@ -285,6 +285,7 @@ class Redactor:
             model=self._all(response.model),
             sources=None if sources is None else tuple(map(self._source, sources)),
             tool_calls=tuple(map(self._call, response.tool_calls)),
+            unread=tuple(map(self.text, response.unread)),
         )
 
     def verdict(self, verdict: Verdict) -> Verdict:

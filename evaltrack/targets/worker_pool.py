@@ -16,9 +16,11 @@ import faulthandler
 import itertools
 import json
 import os
+import re
 import sys
 import threading
 import time
+from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future
@@ -60,6 +62,11 @@ DRAIN_SECONDS = 1.0
 """Seconds that a process and its answers may outlive each other."""
 
 LOOK_SECONDS = 0.02
+
+TO_TERMINALS = re.compile(r"\x1b\[[\d;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Matches colours and other control characters of a terminal."""
+
+PRINTED_BYTES = 1 << 16
 
 MOST_IN_VAIN = 20
 """Number of processes that may end in a row without an answer; then none is started."""
@@ -111,9 +118,9 @@ class Process:
         self._numbers = itertools.count(1)
         self._lines = SimpleQueue[bytes | None]()
         command = (sys.executable, "-P", "-c", BOOTSTRAP)
-        self._process = Popen(command, stdin=PIPE, stdout=PIPE, **own_group())  # noqa: S603
+        self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, **own_group())  # noqa: S603
         self._lines.put(json.dumps({**order, "path": sys.path}).encode())
-        self._reader = _thread(self._read)
+        self._reader, self._printer = _thread(self._read), _thread(self._print)
         self._watcher = _thread(self._watch)
         _thread(self._write)
 
@@ -132,11 +139,21 @@ class Process:
             self._process.wait(DRAIN_SECONDS)
         self.kill("sent invalid data or closed its pipe, and was killed")
 
+    def _print(self) -> None:
+        """Write the function's prints to this process's stderr, which hides commands of CI services."""
+        decoder = getincrementaldecoder("utf-8")("replace")
+        with self._process.stderr as prints:  # type: ignore[union-attr]
+            for data in iter(lambda: prints.read1(PRINTED_BYTES), b""):  # type: ignore[union-attr]
+                with suppress(OSError, ValueError):  # stderr may be closed
+                    sys.stderr.write(TO_TERMINALS.sub("", decoder.decode(data)))
+                    sys.stderr.flush()
+
     def _watch(self) -> None:
         """Wait for the end, kill the rest of the group, which may hold pipes open, and fail the waiting calls."""
         self._process.wait()
         kill_group(self._process.pid)
         self._reader.join(DRAIN_SECONDS)
+        self._printer.join(DRAIN_SECONDS)
         self.is_over = True
         self._lines.put(None)
         while self.waiting:

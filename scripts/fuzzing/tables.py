@@ -18,7 +18,7 @@ from evaltrack.compare.engine import compare
 from evaltrack.errors import EvaltrackError
 from evaltrack.golden.importing.layouts import FORMATS
 from evaltrack.report.schemas.comparison import comparison_json
-from evaltrack.tracking.rows import count_rows, read_table, stored_rows
+from evaltrack.tracking.rows import check_rows, read_table, stored_rows
 from evaltrack.tracking.tags import ROWS
 from scripts.fuzzing.parquet import ParquetInputs, hostile_files
 from scripts.fuzzing.reader import OWN, REPO, Reader, writable
@@ -32,7 +32,7 @@ def rows(folder: Path, raw: bytes) -> None:
     """The rows of a run, counted and read, all of them and some."""
     path = folder / ROWS
     path.write_bytes(raw)
-    count_rows(path)
+    check_rows(path)
     for row in read_table(path):
         writable(row)
     for row in read_table(path, ["id", "question"]):

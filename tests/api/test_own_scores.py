@@ -312,7 +312,9 @@ def test_a_run_measures_it_and_says_what_it_cost(three: Path, store_uri: str) ->
         assert (server.calls, result.totals["judge_tokens"]) == (5, 5 * 30)
         assert result.cost_usd["judge"] == pytest.approx(5 * 30 * 1000 / 1e6)
         rows = {each["id"]: each for each in json.loads("".join(run_json(result)))["rows"]}
-        assert rows["0"]["score_reasoning"]["faithfulness"].splitlines()[1] == "- not held: It is said: says 0"
+        assert (
+            rows["0"]["score_verdicts"]["faithfulness"]["reasoning"].splitlines()[1] == "- not held: It is said: says 0"
+        )
         reasons = [rows[each]["unmeasured"]["faithfulness"] for each in "12"]
         assert reasons == ["the answer makes no claim", "the target declined"]
         assert all(each["passed"] for each in rows.values())

@@ -68,7 +68,7 @@ def test_a_run_says_which_part_it_asked(store_uri: str, tmp_path: Path, capsys: 
     assert part.signature.selection is not None
     assert json.loads(run.data.tags["evaltrack.signature"])["selection"]["total"] == 12
     assert part.signature.selection.words == words
-    assert "on 3 questions \\(0 negatives\\), selected: 3 of 12 questions" in run.data.tags["mlflow.note.content"]
+    assert "on 3 questions (0 negatives), selected: 3 of 12 questions" in run.data.tags["mlflow.note.content"]
     assert (
         words in Path(mlflow.artifacts.download_artifacts(run_id=part.run_id, artifact_path="report.html")).read_text()
     )

@@ -125,7 +125,6 @@ def test_each_judge_stands_with_both_sides(address: str, tab: Open) -> None:
     ]
     page.goto(f"{address}#q-%3D1%2B1")
     page.locator("#detail", has_text="Judges (").wait_for()
-    assert "and 2 more judges" in page.locator("#detail").inner_text()
 
 
 def test_a_question_can_be_copied(address: str, tab: Open) -> None:

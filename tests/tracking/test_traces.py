@@ -48,6 +48,7 @@ ROWS = [
 DIES = """
 import os, signal, sys
 from sqlalchemy import Engine, event
+from evaltrack.records.row import Row
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import write_traces
 

@@ -272,6 +272,9 @@ class _Line:
             return True
         no_text = name in TEXTS and isinstance(value, dict) and all(map(is_empty, value.values()))
         if is_empty(value) or value in ([], {}) or no_text:
+            if name in LISTS[:2] and path in self.row:
+                text = f"`{shown(path)}` is empty: nothing is expected of retrieval (`[]` would make a negative)"
+                self.notes.add(text, self.place)
             return False
         if name == "metadata":
             whole = cell(value, strict=False)
