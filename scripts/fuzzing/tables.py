@@ -96,7 +96,7 @@ def table_readers() -> dict[str, Reader]:
     return {
         "rows": Reader(rows, OWN, files, 4, ParquetInputs, native=True),
         "rows, compared": Reader(side, OWN, files, 4, ParquetInputs, native=True),
-        "import, .parquet": Reader(imported(".parquet"), OWN, files, 3, ParquetInputs, native=True),
+        "import, .parquet": Reader(imported(".parquet"), OWN, files[:1], 3, ParquetInputs, native=True),
         "import, .xlsx": Reader(imported(".xlsx"), OWN, (workbook(),), 2, Damaged, native=True),
         "import, .yaml": Reader(imported(".yaml"), OWN, (b"- question: What?\n  expected_chunks: [a, &b b, *b]\n",), 2),
         "import, .csv": Reader(imported(".csv"), OWN, (b'question,expected_chunks\nWhat?,"[""a""]"\n',), 2),

@@ -76,6 +76,11 @@ def test_a_key_in_the_arguments_of_a_tool_is_known_by_the_name_of_its_field() ->
     }
 
 
+def test_a_key_in_the_name_of_an_unread_field_is_redacted() -> None:
+    key = keys()["GitHub personal"][1]
+    assert Redactor().response(Response(answer="a", unread=(f"sources.{key}",))).unread == (f"sources.{MARK}",)
+
+
 def test_keys_without_a_break_between_them_are_all_found() -> None:
     token = keys()["GitHub personal"][1]
     for around in ("{},{}", "<b>{}</b><i>{}</i>", "`{}`|`{}`", "({})({})", "é{}\N{NO-BREAK SPACE}{}", "İ{} İ{}"):
