@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -118,7 +118,32 @@ def _reported_sum(one: int | None, other: int | None) -> int | None:
     return None if one is None and other is None else (one or 0) + (other or 0)
 
 
-class Response(Record):
+class Returned(Record):
+    """What a target returned for a question: the facts that a response and a row have in common."""
+
+    if TYPE_CHECKING:  # each has its own types of these fields
+        answer: str | None
+        sources: Sequence[Record] | None
+        abstained: bool | None
+        tool_calls: Sequence[object] | None
+
+    @property
+    def answer_is_empty(self) -> bool:
+        """True if there is an answer without words."""
+        return self.answer is not None and not self.answer.strip()
+
+    @property
+    def holds_nothing(self) -> bool:
+        """True if there is no answer or a blank one, no sources and no tool calls, and the target did not decline."""
+        return not (self.declined or self.sources or self.tool_calls or (self.answer or "").strip())
+
+    @property
+    def declined(self) -> bool:
+        """True if the target says that it does not know: by its flag, or by an empty list of sources."""
+        return bool(self.abstained) or (self.sources is not None and not self.sources)
+
+
+class Response(Returned):
     """The response of a target to one question.
 
     `sources` is ranked, best first. An empty tuple means "found nothing" and is measured; None means that the target
@@ -136,21 +161,6 @@ class Response(Record):
     unread: tuple[ForeignText, ...] = ()
     seconds: float | None = Field(default=None, ge=0)
     trace: TracePlace | None = None
-
-    @property
-    def answer_is_empty(self) -> bool:
-        """True if there is an answer without words."""
-        return self.answer is not None and not self.answer.strip()
-
-    @property
-    def holds_nothing(self) -> bool:
-        """True if there is no answer or a blank one, no sources and no tool calls, and the target did not decline."""
-        return not (self.declined or self.sources or self.tool_calls or (self.answer or "").strip())
-
-    @property
-    def declined(self) -> bool:
-        """True if the target says that it does not know: by its flag, or by an empty list of sources."""
-        return self.abstained or (self.sources is not None and not self.sources)
 
 
 TOTALS = {

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from evaltrack.errors import TrackingError
 from evaltrack.records.base import Record
 from evaltrack.records.question import EXPECTATIONS, Difficulty, Question, Turn, title_key
-from evaltrack.records.response import Response, Source, TracePlace, Usage
+from evaltrack.records.response import Response, Returned, Source, TracePlace, Usage
 from evaltrack.records.verdict import ANSWER_GRADES, Mode, Verdict
 
 Finds = tuple[tuple[str, ...], ...]
@@ -124,7 +124,7 @@ NAMELESS = "\0"
 """The beginning of the key of a source without an id or title to compare. Such a key only says its place."""
 
 
-class Row(Record):
+class Row(Returned):
     """One question of a run, or one trial of it: response, verdicts and scores, or the failure.
 
     It is a line of the journal, a row of the Parquet table, and what is compared. A column that was not read has its
@@ -208,21 +208,6 @@ class Row(Record):
     def outcome(self) -> RowOutcome:
         """The outcome of the question."""
         return outcome_of(self.error, passed=self.passed)
-
-    @property
-    def declined(self) -> bool:
-        """True if the target itself declined, by its flag or an empty list of sources."""
-        return bool(self.abstained) or self.sources == ()
-
-    @property
-    def answer_is_empty(self) -> bool:
-        """True if there is an answer without words."""
-        return self.answer is not None and not self.answer.strip()
-
-    @property
-    def holds_nothing(self) -> bool:
-        """True if the target did not decline, and there is no answer or a blank one, no sources and no tool calls."""
-        return not (self.declined or self.sources or self.tool_calls or (self.answer or "").strip())
 
     @property
     def usage(self) -> Usage | None:
