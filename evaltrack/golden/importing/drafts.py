@@ -33,7 +33,8 @@ from evaltrack.records.question import EXPECTATIONS
 
 FIELDS = tuple(Question.model_fields)
 TEXTS = ("question", "expected_answer")
-LISTS = ("expected_chunks", "expected_sources", "expected_tools")
+EXPECTED = ("expected_chunks", "expected_sources")
+LISTS = (*EXPECTED, "expected_tools")
 SHAPED = ("history", "expected_passages", "expected_arguments", "grades", "relevant_grade", "draft")
 """Fields that a table's cell holds as JSON."""
 
@@ -272,7 +273,7 @@ class _Line:
             return True
         no_text = name in TEXTS and isinstance(value, dict) and all(map(is_empty, value.values()))
         if is_empty(value) or value in ([], {}) or no_text:
-            if name in LISTS[:2] and path in self.row:
+            if name in EXPECTED and path in self.row:
                 text = f"`{shown(path)}` is empty: nothing is expected of retrieval (`[]` would make a negative)"
                 self.notes.add(text, self.place)
             return False
