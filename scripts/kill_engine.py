@@ -175,7 +175,7 @@ def main() -> int:
     parser.add_argument("--questions", type=int, default=400, help="in each evaluation; default: 400")
     parser.add_argument("--seed", type=int, default=0, help="of the moments; default: 0")
     chosen = parser.parse_args()
-    draw, start, done = random.Random(chosen.seed), time.monotonic(), Counter[str]()  # noqa: S311 - no secrets
+    draw, start, done = random.Random(chosen.seed), time.monotonic(), Counter[str]()
     bad = again = number = 0
     with (
         tempfile.TemporaryDirectory(prefix="kill-engine-") as name,

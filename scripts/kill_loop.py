@@ -239,7 +239,7 @@ class Loop:
     def __init__(self, folder: Path, chosen: argparse.Namespace, proxy: str | None) -> None:
         self._folder, self._server, self._proxy = folder, chosen.server, proxy
         self._kills, self._questions, self._forked = chosen.kills, chosen.questions, chosen.forked
-        self._chance = Random(chosen.seed)  # noqa: S311 - no secret
+        self._chance = Random(chosen.seed)
         self._starts = self._asks = self._takes = 0.0
         connect(f"sqlite:///{folder}/mlflow.db")  # migrating takes seconds, copying does not
 

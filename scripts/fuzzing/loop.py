@@ -49,7 +49,7 @@ class Fuzz:
     def run(self, readers: dict[str, Reader], seconds: float, seed: int) -> None:
         """Feed all readers until the time is up."""
         bound_memory()
-        chance = Random(seed)  # noqa: S311 - no secret
+        chance = Random(seed)
         writers = {name: reader.inputs(reader.seeds, chance) for name, reader in readers.items()}
         names = list(readers)
         weights = [readers[name].weight for name in names]

@@ -74,7 +74,7 @@ def response(_folder: Path, raw: bytes) -> None:
 
 def python_object(_folder: Path, raw: bytes) -> None:
     """A function's result: objects that no JSON could hold, made from the input."""
-    chance = Random(raw)  # noqa: S311 - no secret
+    chance = Random(raw)
     kept(as_response(made_object(chance)))
 
 

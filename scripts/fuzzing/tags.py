@@ -72,7 +72,7 @@ def planted_store(
     tags: Mapping[str, str] | None = None, artifacts: Mapping[str, bytes] | None = None, seed: bytes = b""
 ) -> Store:
     """A store of a stranger's; the numbers in it are made of `seed`."""
-    made: Any = Planted(tags or {"evaltrack.signature": SIGNATURE}, artifacts or {}, Random(seed))  # noqa: S311
+    made: Any = Planted(tags or {"evaltrack.signature": SIGNATURE}, artifacts or {}, Random(seed))
     return Store("sqlite:///mlflow.db", made)
 
 
