@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.options import GroupedCommand, in_group, no_empty_name, output_option, settings_options
-from evaltrack.cli.output import print_command, print_json, print_result_as, say
+from evaltrack.cli.output import print_command, print_json, print_result_as, say, with_options
 from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
 from evaltrack.privacy.addresses import shown_text
@@ -95,6 +96,7 @@ def compare(
         _check_sets(runs, baseline_run, baseline)
         with redirect_stdout(sys.stderr):
             made = compare_sets(runs, **options)
+        made = replace(made, sets=[replace(each, problem=with_options(each.problem)) for each in made.sets])
         compared = [each.comparison for each in made.sets if each.comparison]
         table, json_of, markdown_of = print_set_comparisons, sets_json_text, sets_markdown
     else:

@@ -141,7 +141,9 @@ def test_a_rule_for_a_domain_is_of_the_sets_that_have_it(paths: list[Path]) -> N
         compare_sets(paths, max_drop=["tow:mrr=1%"])
 
 
-def test_a_set_without_a_baseline_or_a_run_is_unknown(paths: list[Path], tmp_path: Path) -> None:
+def test_a_set_without_a_baseline_or_a_run_is_unknown(
+    paths: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     evaluated(bare := write(tmp_path, "bare"))
     made = compare_sets([bare, paths[0], "never"], log=False)
     assert (made.exit_code, verdicts(made)) == (3, ["unknown", "ok", "unknown"])
@@ -149,6 +151,8 @@ def test_a_set_without_a_baseline_or_a_run_is_unknown(paths: list[Path], tmp_pat
     assert made.sets[2].problem.startswith("there is no finished run of golden set `never` in experiment `Default`")
     with pytest.raises(UsageError, match="golden set `bare` has no baseline"):
         compare_sets([bare])
+    assert _run(["compare", str(bare), str(paths[0]), "--output", "markdown", "--no-log"]) == 3
+    assert "or name one with --baseline-run or --baseline\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("words", "message"), data("api.json")["options_of_one_comparison_are_refused"])
