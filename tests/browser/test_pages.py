@@ -184,6 +184,8 @@ def test_questions_are_grouped_by_how_they_went(history: str, tab: Open) -> None
     section.get_by_role("link", name="history up to it").click()
     page.get_by_text("The history up to").wait_for()
     page.get_by_text("1 run, oldest first").wait_for()
+    page.goto(f"{page.url}-gone")
+    page.get_by_text("This run is not among the newest 100 runs of the golden set.").wait_for()
     assert seen.problems == []
 
 
@@ -195,6 +197,7 @@ def test_a_sweep_and_several_sets_are_a_line_that_unfolds(history: str, tab: Ope
     page.locator("summary", has_text="sweep").click()
     page.get_by_role("link", name="leaderboard").click()
     page.frame_locator("iframe").get_by_text("configuration").first.wait_for()
+    assert not page.get_by_role("button", name="Dark colours").is_visible()  # it cannot reach into the frame
     page.go_back()
     page.get_by_role("link", name="went").first.click()
     button = page.get_by_role("button", name="2 runs of a sweep")

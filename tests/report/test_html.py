@@ -310,6 +310,24 @@ def test_far_below_k_only_what_is_expected_is_listed(k: int, ranks: Iterable[int
     assert [each["rank"] for each in ranked(made, None, k) or []] == list(ranks)
 
 
+def test_a_source_that_lost_its_passage_is_the_same_source() -> None:
+    """It lost the passage to another source, or it was cut into chunks with other ids."""
+    one, two, cut = (flat("a", *names) for names in (["page", "other"], ["other", "page"], ["page#1", "other"]))
+
+    def found_in(made: Row, holder: str) -> Row:
+        named = [(each, ("p",) if each.chunk_id == holder else ()) for each in made.sources or ()]
+        sources = tuple(each.model_copy(update={"finds": finds}) for each, finds in named)
+        return made.model_copy(update={"by_passage": True, "sources": sources})
+
+    def moves(before: Row, now: Row) -> dict[str, Any]:
+        return {each["name"]: each["moved"] for each in ranked(now, before, 3) or ()}
+
+    before = found_in(one, "page")
+    assert moves(before, found_in(two, "other")) == {"other": 2, "page": 1}
+    assert moves(before, found_in(two, "")) == {"other": 2, "page": 1}
+    assert moves(before, found_in(cut, "page#1")) == {"page#1": 1, "other": 2}
+
+
 def test_names_in_our_sentences_are_code_and_all_of_it_is_escaped() -> None:
     assert with_code("`a<b>` fell & `c`") == "<code>a&lt;b&gt;</code> fell &amp; <code>c</code>"
     assert with_code("<i>`x") == "&lt;i&gt;`x"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite
 from typing import Any
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.differences import by_key, first_rank, in_order
+from evaltrack.compare.differences import first_rank, in_order, source_id
 from evaltrack.metrics.catalogue import BY_NAME, SCORES
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
@@ -80,7 +80,7 @@ def ranked(row: Row, other: Row | None, k: int) -> list[dict[str, Any]] | None:
     """
     if row.sources is None:
         return None
-    there = by_key(other) if other is not None and other.sources is not None else None
+    there = _places(other, {source_id(each) for each in row.sources}) if other and other.sources is not None else None
     expected, last = set(row.expected_keys), max(min(k, MOST), LISTED)
     lines = []
     for rank, keys, source in in_order(row):
@@ -88,7 +88,10 @@ def ranked(row: Row, other: Row | None, k: int) -> list[dict[str, Any]] | None:
         if rank > last and not is_expected:
             continue
         name = row.name_of(source)
-        other_rank, other_source = (None, None) if there is None else there.get(keys[0], (0, None))
+        other_rank, other_source = None, None
+        if there is not None:
+            found = there.get(("id", source_id(source))) or there.get(("key", keys[0]))
+            other_rank, other_source = found or (0, None)
         fields = {
             "rank": rank,
             "name": shown(name, NAME),
@@ -102,6 +105,19 @@ def ranked(row: Row, other: Row | None, k: int) -> list[dict[str, Any]] | None:
         }
         lines.append({field: value for field, value in fields.items() if value is not None and value != ""})
     return lines
+
+
+def _places(row: Row, held: Set[str]) -> dict[tuple[str, str], tuple[int, RowSource]]:
+    """Return rank and source by its id, marked `id`, where the other side holds the id, else by its keys.
+
+    An edited source may no longer contain an expected passage, which is its key.
+    """
+    places: dict[tuple[str, str], tuple[int, RowSource]] = {}
+    for rank, keys, source in in_order(row):
+        name = source_id(source)
+        found = [("id", name)] if name and name in held else [("key", key) for key in keys]
+        places |= dict.fromkeys(found, (rank, source))
+    return places
 
 
 def missing(row: Row) -> list[str]:

@@ -15,7 +15,9 @@ export async function history(experimentId, set, last) {
   const experiment = (await experiments()).find((each) => each.id === experimentId);
   if (!experiment) throw new Error("MLflow shows you no such experiment: it is deleted, or you have no permission to see it.");
   const found = await search([experimentId], ofGolden(set), RUNS);
-  const past = found.runs.slice(Math.max(0, found.runs.findIndex((run) => run.id === last)));
+  const place = last ? found.runs.findIndex((run) => run.id === last) : 0;
+  if (place < 0) throw new Error(`This run is not among the newest ${RUNS} runs of the golden set.`);
+  const past = found.runs.slice(place);
   return { experiment, baseline: experiment.baselines.get(set), past, ...found };
 }
 
