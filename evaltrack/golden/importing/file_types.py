@@ -200,13 +200,17 @@ def _excel(path: Path, _: str) -> Iterator[tuple[str, Any]]:
     try:
         sheet = openpyxl.load_workbook(path, read_only=True, data_only=True).worksheets[0]
         sheet.reset_dimensions()
-        header, *rows = list(sheet.iter_rows(values_only=True)) or [()]
+        header, *rows = list(sheet.iter_rows()) or [()]
     except Exception as error:  # noqa: BLE001 - a damaged workbook raises whatever its parts raise
         raise _damaged(path, error, "an Excel workbook") from None
-    names = _header(path, ["" if is_empty(cell) else str(cell) for cell in header])
+    names = _header(path, ["" if is_empty(cell.value) else str(cell.value) for cell in header])
     for number, row in enumerate(rows, start=2):
-        if not all(map(is_empty, row)):
-            yield f"{path}:{number}", _cells(names, [*row, *[None] * (len(names) - len(row))])
+        values = [cell.value for cell in row]
+        errors = [f"{cell.coordinate} holds the error {cell.value}" for cell in row if cell.data_type == "e"]
+        if errors:
+            yield f"{path}:{number}", ValueError(f"cell {errors[0]}; correct its formula")
+        elif not all(map(is_empty, values)):
+            yield f"{path}:{number}", _cells(names, [*values, *[None] * (len(names) - len(values))])
 
 
 def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:

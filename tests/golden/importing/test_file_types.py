@@ -106,9 +106,13 @@ def test_excel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     book, path = openpyxl.Workbook(), tmp_path / "mine.xlsx"
     for row in (["id", "question", "expected_chunks", "seen"], [7, "q?", 5, date(2026, 1, 2)], [], [8, None]):
         book.active.append(row)
+    book.active.append([9, "why?", "#REF!"])
     book.save(path)
-    assert problems(tmp_path, path) == ["mine.xlsx:4: has no question; write one, or remove the row"]
-    book.active.delete_rows(4)
+    assert problems(tmp_path, path) == [
+        "mine.xlsx:4: has no question; write one, or remove the row",
+        "mine.xlsx:5: cell C5 holds the error #REF!; correct its formula",
+    ]
+    book.active.delete_rows(4, 2)
     book.save(path)
     ((question,), _) = imported(tmp_path, path)
     assert (question.id, question.expected_chunks, question.metadata) == ("7", ("5",), {"seen": "2026-01-02 00:00:00"})
