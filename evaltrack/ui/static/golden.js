@@ -238,7 +238,7 @@ async function nameQuestions(section, run) {
 
 function matrix(lines, columns, set, label) {
   const { experiment } = columns[0].run;
-  const head = ({ run }) => make("th", { scope: "col", title: `${clean(run.name, 80)}, ${date(run.started)} UTC` }, date(run.started).slice(5, 10));
+  const head = ({ run }) => make("th", { scope: "col", title: `${clean(run.name, 80)}, ${date(run.started)} UTC` }, date(run.started).slice(5).replace(" ", "\n"));
   const mark = (outcome) => make("td", { class: `o-${outcome.replace(" ", "-")}`, title: outcome || "another question, or not asked" }, SIGNS[outcome]);
   const row = ({ id, cells }) => make("tr", {},
     make("th", { scope: "row", "data-id": id }, link(["question", experiment, set, id, columns.at(-1).run.id], foreign(id, 60))), cells.map(mark));
