@@ -63,6 +63,9 @@ def rerunner_of(
         return str(error)
     if command is None:
         return f"run {run.run_id} was not evaluated on this machine, so it is not rerun here"
+    recorded = any(name.startswith(FIXED) for name in command.settings.judge)
+    if recorded and not run.signature.target.startswith(DETERMINISTIC):
+        return "recorded verdicts do not judge the answer of a rerun"
     limit = run.num_questions * command.settings.trials if max_reruns is None else max_reruns
     return CandidateRerunner(store, was, now, command, limit, resources, say)
 
@@ -92,7 +95,7 @@ class CandidateRerunner:
 
     def records(self, ids: Collection[str]) -> Mapping[str, tuple[int, int]]:
         """Return earlier passes and trials of questions."""
-        return question_records(self.store, self.was, ids)
+        return question_records(self.store, self.was, self.now.info.started_at, ids)
 
     def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:
         """Rerun each of the questions once.
@@ -100,13 +103,13 @@ class CandidateRerunner:
         Raises:
             UsageError: target, judge or golden set cannot be opened, or differs from the run's.
         """
+        for rows, side in zip(self._rows, (self.was, self.now), strict=True):
+            rows.update(side.rows(set(ids) - rows.keys(), ()))
+        plan, runner = self._open()
         if not self._rounds:
             self.say(
                 f"rerunning {count(len(ids), 'question')}, to tell broken from flaky ones; {self.limit:,} calls at most"
             )
-        for rows, side in zip(self._rows, (self.was, self.now), strict=True):
-            rows.update(side.rows(set(ids) - rows.keys(), ()))
-        plan, runner = self._open()
         answers: dict[str, Answer] = {}
 
         def take(row: Row) -> None:
@@ -198,8 +201,8 @@ LEAST_TRIALS = 3
 COLUMNS = ["id", "digest", "passed", "trials", "passes"]
 
 
-def question_records(store: Store, was: Side, ids: Collection[str]) -> dict[str, tuple[int, int]]:
-    """Return passes and trials of questions in the baseline and in earlier runs of the same system.
+def question_records(store: Store, was: Side, until: int, ids: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Return passes and trials of questions in the baseline and in other runs of the same system until a moment.
 
     If the baseline is a file, only its own trials count. One or two trials of the baseline are left out: the question
     was chosen because it passed there, so they say nothing about its pass rate. Earlier trials of an edited question
@@ -215,7 +218,7 @@ def question_records(store: Store, was: Side, ids: Collection[str]) -> dict[str,
             _count(row, passed, times)
     system = baseline.system
     if system and system.is_committed:
-        for run in earlier_evaluations(store, baseline, EARLIER_RUNS):
+        for run in earlier_evaluations(store, baseline, max(until, baseline.ended_at), EARLIER_RUNS):
             if run.system is None or why_another_system(run.system, system):
                 continue
             with suppress(TrackingError):  # a run whose rows are gone or damaged is left out

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from evaltrack.records.base import count
 from evaltrack.stats.significance import luck, worse_than_record
 
 RERUNS = 9
@@ -169,15 +170,22 @@ class _Session:
             states |= dict.fromkeys(consistent, "unclear" if cut_off else state)
         if not self._calls and self._questions.fell:
             self._ask(self._questions.fell[:PROBES])
-        failed = sum(self._unmeasured.values())
         measured = [answer for answers in self._measured.values() for answer in answers]
         return Reruns(
             {key: self._rerun(key, state) for key, state in states.items()},
             self._calls,
             not all(each.same_scores for each in measured) if measured else None,
             another,
-            why_not=f"{failed:,} of {self._calls:,} reruns were not measured" if failed else None,
+            why_not=self._why_not([key for key, state in states.items() if state == "not rerun"]),
         )
+
+    def _why_not(self, left_out: Sequence[str]) -> str | None:
+        """Return the reasons that reruns were not measured and that these questions were not rerun; None if neither."""
+        unmeasured, limit = self._unmeasured.total(), self._rerunner.limit
+        words = [f"{unmeasured:,} of {self._calls:,} reruns were not measured"] if unmeasured else []
+        if not all(self._unmeasured[key] for key in left_out):
+            words.append(f"no more than {count(limit, 'call')}" if self._calls >= limit else "edited since the run")
+        return "; ".join(words) or None
 
     def _ask(self, ids: Sequence[str], kept: int = 0) -> list[str]:
         """Ask each question once, as far as the limit allows without the `kept` calls. Return the asked ids.

@@ -9,6 +9,7 @@ from typing import get_args
 from evaltrack.compare.comparison import Comparison, MetricDelta, Rule, RuleState, Verdict
 from evaltrack.compare.gate import MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
+from evaltrack.metrics.catalogue import LATENCIES
 from evaltrack.metrics.metric import EXACT
 from evaltrack.stats.significance import holm
 
@@ -66,15 +67,21 @@ def _decides(rule: Rule, gate: Gate) -> bool:
 
 
 def _states(made: Comparison, metrics: Mapping[Name, MetricDelta]) -> dict[Name, RuleState]:
-    """Return the state of each rule on a mean, and of `FLIPS` if a loss must be significant."""
-    evidence = made.gate.kind == "evidence"
+    """Return the state of each rule on a mean, and of `FLIPS` if a loss must be significant.
+
+    Latencies always vary. Other rules are tested only if the answers vary.
+    """
+    evidence, tested = made.gate.kind == "evidence", metrics
     if not evidence and (made.gate.kind == "seed" or not made.reruns.varied):
-        return {name: "broken" if metric.over else "held" for name, metric in metrics.items()}
-    tests = {name: (metric.p_value, metric.changed) for name, metric in metrics.items() if metric.p_value is not None}
+        vary = {each.metric for each in LATENCIES} if made.gate.kind == "auto" else set()
+        tested = {name: metric for name, metric in metrics.items() if name[1] in vary}
+    states: dict[Name, RuleState] = {
+        name: "broken" if metric.over else "held" for name, metric in metrics.items() if name not in tested
+    }
+    tests = {name: (metric.p_value, metric.changed) for name, metric in tested.items() if metric.p_value is not None}
     if evidence:
         tests[FLIPS] = (made.loss.p, made.loss.changed)
     corrected = holm({name: p for name, (p, _) in tests.items()})
-    states: dict[Name, RuleState] = {}
     for name, (_, changed) in tests.items():
         if name != FLIPS and not metrics[name].over:
             states[name] = "held"

@@ -271,10 +271,18 @@ class Plan(Opened):
         packages = packages_text(self.target.packages)
         return {
             **({PACKAGES_TAG: packages} if packages else {}),
-            SYSTEM_TAG: self.system.with_files(self.target.files).model_dump_json(),
+            SYSTEM_TAG: self.system.with_files(self.files).model_dump_json(),
             GOLDEN_TAG: signature.golden,
             SIGNATURE_TAG: signature.model_dump_json(),
         }
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Path and digest of each file of the project that target and judges run, the target's first."""
+        files = dict(self.target.files)
+        for judge in self.judges:
+            files |= judge.files
+        return files
 
     @cached_property
     def made_from(self) -> dict[str, str]:
@@ -284,7 +292,7 @@ class Plan(Opened):
         """
         verdicts = ", ".join(filter(None, (judge.recording for judge in self.judges)))
         target = self.target
-        code = packages_text(target.files)
+        code = packages_text(self.files)
         states = {RECORDED_RESPONSES: target.recording, RECORDED_VERDICTS: verdicts, CORPUS: target.corpus}
         states[CODE] = sha256(code.encode()).hexdigest()[:12] if code else ""
         before = self.made_from_before
@@ -300,7 +308,7 @@ class Plan(Opened):
         model = {"model": self.signature.model} if self.signature.model else {}
         states = {name: state for name, state in self.made_from.items() if name != CODE}
         system = System(version=__version__, commit=commit, changes=changes, states=states, settings=model | options)
-        return system.with_files(self.target.files)
+        return system.with_files(self.files)
 
     def ask(
         self,

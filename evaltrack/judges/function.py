@@ -29,7 +29,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response, Verdict
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import LARGEST_SCORE
-from evaltrack.targets.python import binds, import_function
+from evaltrack.targets.python import ProjectImports, binds, import_function
 from evaltrack.targets.threads import user_call
 from evaltrack.targets.worker_pool import Call, Pool, Service
 
@@ -46,7 +46,13 @@ class FunctionJudge(Judge):
         function = function or import_function(name, "judge", Guide.JUDGE_FUNCTION)
         if not binds(inspect.signature(function), "question", "response"):
             raise UsageError(f"judge `{name}`: must take (question, response)", guide=Guide.JUDGE_FUNCTION)
+        self._imports = ProjectImports(function)
         self._call = user_call(function, own_loop=False)
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The project's files that this process has imported."""
+        return self._imports.files
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """Return the function's verdict.
@@ -98,7 +104,7 @@ def answering(name: str) -> Service:
         UsageError: it cannot be imported, or does not take a question and a response.
     """
     judge = FunctionJudge(name)
-    return Service(lambda call: judge(call.question, call.response))
+    return Service(lambda call: judge(call.question, call.response), lambda: {"files": judge.files})
 
 
 ATTRIBUTE = "__evaltrack_score__"

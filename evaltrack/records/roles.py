@@ -114,6 +114,11 @@ class Judge(Closable, Protocol):
         """Judge the response."""
         ...
 
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Path and digest of each file of the project that it runs, as far as known."""
+        return {}
+
     def on_trial(self, trial: int) -> Self:  # noqa: ARG002 - for judges with a cache
         """Return the judge of one trial, from 1. Another judge if an earlier trial's verdict must not be reused."""
         return self

@@ -97,8 +97,8 @@ NOT_STATED, RECORDED_MODEL = "not stated", "recorded"
 RECORDED_RESPONSES, RECORDED_VERDICTS = "recorded responses", "recorded verdicts"
 """The settings that hold the digests of the files of recorded responses and verdicts."""
 
-CODE = "code of the target"
-"""The setting that holds the state of the files that a target had imported when it was opened."""
+CODE = "code"
+"""The setting that holds the state of the files that target and judges had imported when they were opened."""
 
 THEN = " → "
 """Separates the states in which a run's rows were made, if a state had changed when the run was resumed."""
@@ -160,8 +160,8 @@ class System(Record):
     """The evaluated state of a target. Environment variables are not part of it.
 
     `changes` is a digest of uncommitted changes, empty in a clean work tree. `states` holds the corpus and digests of
-    recorded files, as in `STATES`. `files` holds path and digest of each file of the project that it runs, as far as
-    there is room. `settings` holds the options of the target and its model. `version` is evaltrack's.
+    recorded files, as in `STATES`. `files` holds path and digest of each file of the project that it and its judges
+    run, as far as there is room. `settings` holds the options of the target and its model. `version` is evaltrack's.
     """
 
     version: str = ""

@@ -90,12 +90,6 @@ class ProcessTarget(Pool, Target):
 
     _home: TraceHome | None = None
 
-    @property
-    def files(self) -> Mapping[str, str]:
-        """The files that its processes had imported when they started and when they ended."""
-        reports = [self.facts, *(process.facts or {} for process in self._processes)]
-        return {name: digest for facts in reversed(reports) for name, digest in facts["files"].items()}
-
     def trace_into(self, home: TraceHome) -> None:
         """Write the function's own traces to a run."""
         self._home = home
@@ -198,8 +192,7 @@ class FunctionTarget(Target):
     _led = False
 
     def __init__(self, function: Callable[..., Any], *, own_loop: bool = True) -> None:
-        self._module = getattr(function, "__module__", None) or ""
-        self._files: dict[str, str] = {}
+        self._imports = ProjectImports(function)
         self._shape = call_shape(function)
         self._call = user_call(_spanned(function, spans.SpanHabit()), own_loop=own_loop)
         self._finish = user_call(awaited, own_loop=own_loop)
@@ -211,11 +204,8 @@ class FunctionTarget(Target):
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The project's files that this process has imported, with the digest from when each was first seen."""
-        for name, path in imported_files(self._module).items():
-            if name not in self._files and (digest := content_digest(path)):
-                self._files[name] = digest
-        return self._files
+        """The project's files that this process has imported."""
+        return self._imports.files
 
     @property
     def takes_history(self) -> bool:
@@ -369,6 +359,22 @@ def packages_here() -> Mapping[str, str]:
 OF_PYTHON = ("stdlib", "platstdlib", "scripts")
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of installed packages, which may be inside the project."""
+
+
+class ProjectImports:
+    """The project's files that this process has imported for a function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._module = getattr(function, "__module__", None) or ""
+        self._files: dict[str, str] = {}
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Path and digest of each file, the digest from when it was first seen."""
+        for name, path in imported_files(self._module).items():
+            if name not in self._files and (digest := content_digest(path)):
+                self._files[name] = digest
+        return self._files
 
 
 def imported_files(module: str) -> dict[str, Path]:

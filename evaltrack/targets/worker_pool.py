@@ -287,6 +287,12 @@ class Pool(Closable):
         self.facts = self._processes[0].facts or {}
 
     @property
+    def files(self) -> Mapping[str, str]:
+        """The project's files that its processes had imported when they started and when they ended."""
+        reports = [self.facts, *(process.facts or {} for process in self._processes)]
+        return {name: digest for facts in reversed(reports) for name, digest in facts.get("files", {}).items()}
+
+    @property
     def notes(self) -> list[str]:
         """The number of ended processes and the way they ended."""
         if not (times := self._endings.total()):

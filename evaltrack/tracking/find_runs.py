@@ -163,15 +163,15 @@ def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
     return newest
 
 
-def earlier_evaluations(store: Store, run: Run, most: int) -> list[Run]:
-    """Return the newest finished evaluations that ended before this run and share its settings.
+def earlier_evaluations(store: Store, run: Run, until: int, most: int) -> list[Run]:
+    """Return the newest evaluations that finished until a moment and share the settings of this run.
 
     They have the same golden set, target, judge and settings.
 
     Raises:
         TrackingError: the store does not answer.
     """
-    runs = finished_runs(store, run.experiment_id, run.signature.golden, 10 * most, until=run.ended_at)
+    runs = finished_runs(store, run.experiment_id, run.signature.golden, 10 * most, until=until)
     same = {"golden_digest": run.signature.golden_digest, "selection": run.signature.selection}
     earlier = []
     for each in runs:

@@ -17,6 +17,7 @@ from evaltrack.api.rerun import question_records
 from evaltrack.compare.reruns import Rerun
 from evaltrack.errors import InconclusiveError
 from evaltrack.records import Question, Response, Source
+from evaltrack.records.run import Run
 from evaltrack.report.comparison_text import comparison_text
 from evaltrack.report.run_text import run_json
 from evaltrack.report.templates import say
@@ -180,6 +181,7 @@ def test_a_question_edited_since_is_not_rerun(made: Made, golden_text: str) -> N
     found = compared(made.pair({key: [False, False, True] for key in "abcde"}), made.uri, max_reruns=40)
     states = {key: each.state for key, each in found.reruns.by_id.items()}
     assert states == {**dict.fromkeys("acde", "flaky"), "b": "not rerun"}
+    assert found.reruns.why_not == "edited since the run"
     assert (asked["a"], asked["b"]) == (3, 1)
     assert found.verdict == "regression"
 
@@ -285,6 +287,7 @@ def commit(path: str) -> None:
 CHANGES: dict[str, tuple[Callable[[], object], str]] = {
     "a file that it imports": (edit("words.py", "FOUND = 'y'  # edited"), "`words.py` was changed"),
     "a file that it imports late": (lambda: Path("app/late.py").unlink(), "`app/late.py` was changed"),
+    "a file of its judge": (edit("own.py", "def judge(question, response):\n    return {}"), "`own.py` was changed"),
     "a tracked file": (edit("app.txt", "two"), "the work tree has changes since"),
     "a file of nobody": (edit("other.py", "FOUND = 1"), ""),
 }
@@ -296,16 +299,26 @@ def test_another_system_is_not_asked(store_uri: str, tmp_path: Path, change: str
     Path("app").mkdir()
     Path("rag.py").write_text(RAG)
     Path("app/late.py").write_text("FOUND = 1")
+    Path("own.py").write_text("def judge(question, response):\n    return {'declined': False, 'overall_score': 1}")
+    judge = "own:judge" if change == "a file of its judge" else "none"
     golden, _ = golden_set(tmp_path, {"a": None}, expected_chunks=["x"])
     runs = []
     for found in ("x", "yy"):  # of another length, which Python sees at once
         Path("words.py").write_text(f"FOUND = '{found}'")
-        runs.append(run_eval(golden, target="python:rag:ask", tracking_uri=store_uri, traces="off"))
+        runs.append(run_eval(golden, target="python:rag:ask", judge=judge, tracking_uri=store_uri, traces="off"))
     make, why = CHANGES[change]
     make()
     found = compared((runs[1], runs[0]), store_uri).reruns
     whole = why and f"run {runs[1].run_id} cannot be rerun here: {why}"
     assert (found.why_not or "", found.calls) == (whole, 0 if why else 1)
+
+
+def test_recorded_verdicts_are_not_about_new_answers(store_uri: str, tmp_path: Path) -> None:
+    verdicts = [{"id": key, "declined": False, "overall_score": 1} for key in IDS]
+    (path := tmp_path / "verdicts.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in verdicts))
+    found = compared(pair(store_uri, tmp_path, {"a": [False, True]}, judge=f"recorded:{path}"), store_uri)
+    assert (found.verdict, found.reruns.calls) == ("regression", 0)
+    assert found.reruns.why_not == "recorded verdicts do not judge the answer of a rerun"
 
 
 def test_a_dirty_work_tree_is_the_same_while_nothing_changes(store_uri: str, tmp_path: Path) -> None:
@@ -338,10 +351,11 @@ def test_another_target_setting_or_corpus_is_not_asked(made: Made) -> None:
 def test_runs_of_another_system_are_no_record(store_uri: str, tmp_path: Path) -> None:
     store = connect(store_uri)
 
-    def record(**settings: Any) -> dict[str, tuple[int, int]]:
-        run = find_evaluation(store, found_run(store_uri, tmp_path, **settings).run_id)
-        side = side_of_run(store, run, tmp_path)
-        return question_records(store, side, "ab")
+    def made(**settings: Any) -> Run:
+        return find_evaluation(store, found_run(store_uri, tmp_path, **settings).run_id)
+
+    def record(until: int = 0, of: Run | None = None, **settings: Any) -> dict[str, tuple[int, int]]:
+        return question_records(store, side_of_run(store, of or made(**settings), tmp_path), until, "ab")
 
     script["a"] = [False]
     for _ in range(2):
@@ -351,6 +365,9 @@ def test_runs_of_another_system_are_no_record(store_uri: str, tmp_path: Path) ->
     assert record() == {"a": (0, 1), "b": (1, 1)}
     assert record(trials=2)["a"] == (0, 2)
     assert record(trials=3)["a"] == (0, 7)
+    baseline, candidate = made(), made(trials=2)
+    assert record(of=baseline)["a"] == (0, 9)
+    assert record(candidate.ended_at, of=baseline)["a"] == (0, 11)
     Path("app.txt").write_text("two")
     for _ in range(2):
         assert record() == {}

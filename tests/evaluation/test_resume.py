@@ -521,7 +521,7 @@ def test_a_function_that_was_edited_is_said_to_be_another(broken_off: Project, c
     run_id = broken_off.run().info.run_id
     (broken_off.folder / "mine.py").write_text(MINE + change)
     code, out, err = cli("resume", run_id)
-    words = "the code of the target has changed since the run began; finished rows are kept, so evaluate again"
+    words = "the code has changed since the run began; finished rows are kept, so evaluate again"
     assert (code, words in out, words in err) == (0, bool(change), bool(change))
 
 
