@@ -183,6 +183,7 @@ ONLY_FLIPS = Gate(drops={})
         ("xX.", (4, 5), "ok", "[flaky: passed 1 of 3 reruns, 4 of 5 before]"),
         ("X", (5, 5), "regression", "[confirmed: passed 0 of 2 reruns, 5 of 5 before]"),
         ("x", None, "regression", "[confirmed: passed 0 of 9 reruns]"),
+        ("x", (0, 3), "ok", "[failed before too: passed 0 of 9 reruns, 0 of 3 before]"),
     ],
 )
 def test_each_question_says_in_one_line_why_it_counts_or_not(
@@ -228,6 +229,12 @@ def test_where_nothing_can_be_rerun_each_counts_and_that_is_said() -> None:
     made = compared(2, Broken(), ONLY_FLIPS)
     assert (made.verdict, made.reruns.why_not) == ("regression", "the target is gone")
     assert compared(2, "not possible").verdict == "regression"  # by its means too
+
+
+def test_a_question_that_was_left_out_has_a_reason() -> None:
+    made = compared(3, Turns({"q0": "xx", "q1": "e"}, limit=2), ONLY_FLIPS)
+    assert [each.state for each in made.reruns.by_id.values()] == ["unclear", "not rerun", "not rerun"]
+    assert made.reruns.why_not == "1 of 2 reruns were not measured; no more than 2 calls"
 
 
 def test_another_system_is_said_first_and_nothing_is_dismissed() -> None:

@@ -18,7 +18,7 @@ from evaltrack.records import Failure, OwnScore
 from evaltrack.records.run import SelectedPart
 from evaltrack.report.comparison_words import reasons, rules_words
 from evaltrack.report.templates import say
-from tests.compared import found, question, rows_of, side
+from tests.compared import found, patched, question, rows_of, side
 from tests.comparisons import comparison
 from tests.hard_comparisons import HARD
 
@@ -152,6 +152,19 @@ def test_a_loss_that_could_have_been_shown_and_is_not_is_chance() -> None:
     made = compare(side(was), side(now), Gate(kind="evidence"), resamples=100)
     assert (made.verdict, made.rules[0].state) == ("ok", "not shown")
     assert reasons(made)[0] == "10 questions broke (allowed: 0); 6 were fixed; not significant"
+
+
+@pytest.mark.parametrize(
+    ("slower", "kind", "state"), [(1, "auto", "not shown"), (1, "seed", "broken"), (50, "auto", "broken")]
+)
+def test_a_latency_is_tested_though_no_answer_varies(slower: int, kind: GateKind, state: str) -> None:
+    """One response of fifty took a second more, and the median with it; or all of them did."""
+    was, now = (
+        [patched(each, seconds=1.0 + place % 2 + (place < more)) for place, each in enumerate(rows_of(FIFTY, {}))]
+        for more in (0, slower)
+    )
+    made = compare(side(was), side(now), Gate({"latency_p50": TENTH}, kind=kind), resamples=100)
+    assert [rule.state for rule in made.rules if rule.metric] == [state]
 
 
 def test_a_domain_with_a_rule_of_its_own_is_tested_too() -> None:
