@@ -178,6 +178,9 @@ def _text(way: Differences, key: str, found: Found) -> Cause:
     if found.kind != "source_text_changed":
         other = f"`{other}`" if found.now else "chunks with different ids"
         other = "smaller chunks with the same id" if source_id(own) in way.everywhere.cut else other
+        if way.good.by_passage and key not in way.new and not way.gain:
+            words = "chunks with different ids; none that is returned holds the expected passage"
+            other, ranks = words, (found.rank, None)
         at, there = (f" (rank {rank})" if rank else "" for rank in ranks[:: -1 if way.gain else 1])
         return _cause(way, found.kind, own, ranks, first=first, other=other, at=at, there=there)
     if first != other:
@@ -233,7 +236,7 @@ def fallen_dimensions(good: Row, bad: Row) -> list[tuple[str, float, float]]:
 def _declines(way: Differences) -> str | None:
     """Return the way the target declines on the bad side alone: by itself, or by the judge's reading; else None."""
     if way.declined[0] != way.declined[1]:
-        silent = "" if way.bad.abstained else " (no sources count as declining)"
+        silent = "" if way.bad.abstained else " (an empty list counts as declining)"
         return silent if way.declined == (False, True) else None
     if way.same_answer:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal, NamedTuple
@@ -135,7 +135,8 @@ class ChangedQuestions:
 
     `by_fate` lists those that differ, the worst first; very many questions are cut to the first. `fates` counts all.
     `same` has the candidate's rows of the identical questions, or of the first of very many, without texts of sources.
-    `failed_again` counts the errors of the candidate among questions that are not lost.
+    `failed_again` counts the errors of the candidate among questions that are not lost. `gone` are pages that several
+    questions returned, and none returns now.
     """
 
     by_fate: Mapping[Fate, tuple[Change, ...]]
@@ -143,6 +144,7 @@ class ChangedQuestions:
     same: tuple[Row, ...] = ()
     errors: tuple[ErrorCount, ...] = ()
     failed_again: int = 0
+    gone: Set[str] = frozenset()
 
     @property
     def listed(self) -> list[Change]:

@@ -10,7 +10,8 @@ from evaltrack.compare.change import BY_URGENCY, WORSE, Change, ChangedQuestions
 from evaltrack.compare.differences import AllSources
 from evaltrack.compare.pairing import Paired, error_counts, numbers
 from evaltrack.metrics.catalogue import MAIN_SCORES
-from evaltrack.records.row import PRINTS
+from evaltrack.records.row import PRINTS, Row
+from evaltrack.records.run import CORPUS
 
 FATES: tuple[Fate, ...] = get_args(Fate)
 
@@ -120,12 +121,14 @@ def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
     for fate in BY_URGENCY:
         by_fate[fate] = _worst_first(paired, fate)[:room]
         room -= len(by_fate[fate])
-    same = list(frame.loc[frame["fate"] == "identical", "id"])
-    explainer = _Explainer(paired, k, by_fate)
+    ids = list(frame.loc[frame["fate"] == "identical", "id"])
+    same = tuple(paired.candidate.rows(ids if len(ids) <= room else ids[:SAMPLED], ()).values())
+    explainer = _Explainer(paired, k, by_fate, same if len(same) == len(ids) and room else None)
     return ChangedQuestions(
         by_fate={fate: tuple(explainer.change(key, fate) for key in ids) for fate, ids in by_fate.items()},
         fates={fate: int((frame["fate"] == fate).sum()) for fate in FATES},
-        same=tuple(paired.candidate.rows(same if len(same) <= room else same[:SAMPLED], ()).values()),
+        same=same,
+        gone=explainer.all_sources.gone,
         errors=error_counts(frame),
         failed_again=int((paired.failed("c") & ~frame["lost"]).sum()),
     )
@@ -134,20 +137,23 @@ def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
 class _Explainer:
     """Reads the rows of the changed questions, and finds their causes."""
 
-    def __init__(self, paired: Paired, k: int, by_fate: Mapping[Fate, Sequence[str]]) -> None:
+    def __init__(
+        self, paired: Paired, k: int, by_fate: Mapping[Fate, Sequence[str]], same: Sequence[Row] | None
+    ) -> None:
         self._scores, self._k = paired.telling, k
         ids = [key for listed in by_fate.values() for key in listed]
         sides = (paired.baseline, paired.candidate)
         was, now = (side.rows(ids, frozenset(ids[:WHOLE_ROWS])) for side in sides)
         self._rows = {key: (was[key], now[key]) for key in ids}
-        self._all_sources = AllSources.of(was, now)
+        corpora = {side.info.settings.get(CORPUS) for side in sides}
+        self.all_sources = AllSources.of(was, now, same, other_corpus=len(corpora - {None}) == len(sides))
         self._light: dict[Any, Any] = paired.frame[paired.frame["id"].isin(ids)].set_index("id").to_dict("index")
 
     def change(self, key: str, fate: Fate) -> Change:
         """Return the question with its cause."""
         light, (before, after) = self._light[key], self._rows[key]
         dropped, raised = (self._moved(light, worse=worse) for worse in (True, False))
-        causes = causes_of(before, after, self._k, worse=fate in WORSE, everywhere=self._all_sources)
+        causes = causes_of(before, after, self._k, worse=fate in WORSE, everywhere=self.all_sources)
         if fate not in WORSE and causes[0].kind == "unknown":
             causes = causes[1:] or causes
         return Change(

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 FALLS: tuple[CauseKind, ...] = ("source_lost", "source_demoted")
 ERRORS: tuple[CauseKind, ...] = ("target_failed", "judge_failed")
 
-SEVERAL = 2
-"""Questions for which the baseline must have returned a page that is called deleted."""
+FIRST = 5
+"""Sources at least whose order shows that the search is the same."""
 
 ROUNDS = 50
 """Pages that are searched together. Questions left after that are grouped separately."""
@@ -88,14 +88,14 @@ def _chosen(suspects: Mapping[str, Sequence[Culprit]]) -> dict[str, Culprit]:
 
 
 class _Shown:
-    """The pages and parts in the rows of both runs. If these are `whole`, a page in none of them is new or deleted."""
+    """The pages and parts in the rows of both runs. If these are `whole`, a page in none of the baseline's is new."""
 
     def __init__(self, changed: ChangedQuestions, num_common: int) -> None:
         pairs = [(each.before, each.after) for each in changed.listed if each.before and each.after]
         before, after = ([*(pair[place] for pair in pairs), *changed.same] for place in (0, 1))
         self._whole = len(before) >= num_common
         self._was, self._now = (_parts_by_page(rows) for rows in (before, after))
-        self._questions = Counter(page for row in before for page in {page_of(each) for each in row.sources or ()})
+        self._gone = changed.gone
         worse = [(each.before, each.after) for each in changed.worse if each.before and each.after]
         between = {key for was, now in worse for key in _came_between(was, now)}
         self._new = {page for page in self._now.keys() - self._was if not between.isdisjoint(self._now[page])}
@@ -108,8 +108,7 @@ class _Shown:
         """Return the change of a page, or of a part of it, that a question lost."""
         if part in self._now.get(page, ()):
             return "page_rarer"
-        gone = self._whole and page not in self._now and self._questions[page] >= SEVERAL
-        return "page_deleted" if gone else "source_lost"
+        return "page_deleted" if page in self._gone else "source_lost"
 
 
 def _parts_by_page(rows: Iterable[Row]) -> dict[str, set[str]]:
@@ -121,9 +120,13 @@ def _parts_by_page(rows: Iterable[Row]) -> dict[str, set[str]]:
 
 
 def _came_between(before: Row, after: Row) -> set[str]:
-    """Return the new sources, if those that both returned have the same order."""
+    """Return the new sources, if the first that both returned have the same order.
+
+    A new page changes the weights of all words, and so the order far below.
+    """
     was, now = (dict.fromkeys(source_id(each) for each in row.sources or ()) for row in (before, after))
-    keeps_order = [key for key in was if key in now] == [key for key in now if key in was]
+    first = list(was)[: max(before.k, FIRST)]
+    keeps_order = [key for key in first if key in now] == [key for key in now if key in first]
     return now.keys() - was if keeps_order else set()
 
 

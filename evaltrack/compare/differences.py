@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +29,9 @@ SAME = 0.8
 
 ENOUGH, FEW = 10, 0.2
 """If both runs returned at least so many sources and at most this share kept its id, all were chunked differently."""
+
+SEVERAL = 2
+"""Questions for which the baseline must have returned a page that is called deleted."""
 
 SEVERAL_CUT = 3
 """Sources that must come back in parts under their ids to show a rechunking. One or two parts are edits."""
@@ -83,19 +86,35 @@ class AllSources:
     """The facts on sources that all changed questions of two runs show, by ids and pages.
 
     `edited` sources have another text now, `kept` ones the same. `cut` ones come back in parts under the same ids.
-    `deleted` ones ranked above a source that is still returned, and no question returns them now. `recut`: nearly no
-    source kept its id, and the new ones have other texts.
+    `deleted` ones ranked above a source that is still returned, and no question returns them now. `gone` are pages that
+    several questions returned, and none returns now. `recut`: nearly no source kept its id, and the new ones have other
+    texts.
     """
 
     edited: Set[str] = field(default_factory=frozenset)
     kept: Set[str] = field(default_factory=frozenset)
     cut: Set[str] = field(default_factory=frozenset)
     deleted: Set[str] = field(default_factory=frozenset)
+    gone: Set[str] = field(default_factory=frozenset)
     recut: bool = False
 
     @classmethod
-    def of(cls, before: Mapping[str, Row], after: Mapping[str, Row]) -> AllSources:
-        """Return the facts from the rows of both runs, by question."""
+    def of(
+        cls,
+        before: Mapping[str, Row],
+        after: Mapping[str, Row],
+        same: Iterable[Row] | None = (),
+        *,
+        other_corpus: bool = False,
+    ) -> AllSources:
+        """Return the facts from the changed rows of both runs, by question.
+
+        Args:
+            before: The baseline's rows.
+            after: The candidate's rows.
+            same: The rows that did not change; None if there are too many to know them all.
+            other_corpus: True if both runs state their corpus, and it differs.
+        """
         old, new = ([each for row in rows.values() for each in row.sources or ()] for rows in (before, after))
         was, now = texts_by_id(old), texts_by_id(new)
         both, fresh = was.keys() & now.keys(), now.keys() - was.keys()
@@ -105,19 +124,35 @@ class AllSources:
         cut = cut if len(cut) >= max(SEVERAL_CUT, SAME * len(edited)) else set()
         edited -= cut
         edited |= {page_of(each) for each in new if source_id(each) in edited}
-        gone = [each for key in before.keys() & after.keys() for each in cut_out(before[key], after[key])]
-        gone_pages = {page_of(each) for each in gone} - {page_of(each) for each in new}
-        deleted = gone_pages | {source_id(each) for each in gone}
+        removed = [each for key in before.keys() & after.keys() for each in cut_out(before[key], after[key])]
+        deleted = {page_of(each) for each in removed} - {page_of(each) for each in new}
+        deleted |= {source_id(each) for each in removed}
         known = set[str]().union(*was.values())
         moved = sum(not known.isdisjoint(now[key]) for key in fresh)
         smaller = min(len(was), len(now))
-        recut = smaller >= ENOUGH and len(both) <= FEW * smaller and 2 * moved < len(fresh)
-        return cls(edited, kept, cut, deleted - now.keys(), recut)
+        recut = bool(known) and smaller >= ENOUGH and len(both) <= FEW * smaller and 2 * moved < len(fresh)
+        gone = set() if same is None else pages_gone(before, [*after.values(), *same])
+        if other_corpus:
+            pages = [
+                ({page_of(each) for each in lost(before[key], after[key])}) for key in before.keys() & after.keys()
+            ]
+            few = recut and len(gone) <= FEW * len({page_of(each) for each in old})
+            deleted |= {page for page in gone if few or all(each <= gone for each in pages if page in each)}
+        return cls(edited, kept, cut, deleted - now.keys(), gone, recut)
 
     def shows_edit(self, source: RowSource) -> bool:
         """Return True if this source was edited, or its page was and nothing shows that it kept its text."""
         key = source_id(source)
         return key in self.edited or (page_of(source) in self.edited and key not in self.kept)
+
+
+def pages_gone(before: Mapping[str, Row], after: Iterable[Row]) -> set[str]:
+    """Return the pages of several rows of the baseline of which no row of the candidate has a source, or a text."""
+    now = [each for row in after for each in row.sources or ()]
+    there, texts = {page_of(each) for each in now}, {each.text_digest for each in now if each.text_digest}
+    there |= {page_of(each) for row in before.values() for each in row.sources or () if each.text_digest in texts}
+    times = Counter(page for row in before.values() for page in {page_of(each) for each in row.sources or ()})
+    return {page for page, number in times.items() if number >= SEVERAL} - there
 
 
 def texts_by_id(sources: Iterable[RowSource]) -> dict[str, set[str]]:
@@ -142,9 +177,15 @@ def parts_of_old(old: Iterable[RowSource], new: Iterable[RowSource]) -> set[str]
 
 def cut_out(before: Row, after: Row) -> list[RowSource]:
     """Return the lost sources above one that is still returned. A floor removes only the end of the list."""
-    was, now = before.sources or (), {source_id(each) for each in after.sources or ()}
-    last = max((place for place, each in enumerate(was) if source_id(each) in now), default=0)
-    return [each for each in was[:last] if source_id(each) not in now]
+    was, gone = before.sources or (), {source_id(each) for each in lost(before, after)}
+    last = max((place for place, each in enumerate(was) if source_id(each) not in gone), default=0)
+    return [each for each in was[:last] if source_id(each) in gone]
+
+
+def lost(before: Row, after: Row) -> list[RowSource]:
+    """Return the sources that are no longer returned under their ids."""
+    now = {source_id(each) for each in after.sources or ()}
+    return [each for each in before.sources or () if source_id(each) not in now]
 
 
 class Found(NamedTuple):
@@ -286,7 +327,7 @@ class Differences:
             return found._replace(rank=rank) if found else edit
         now, there = self.new.get(key, (None, source))
         new_id = source_id(there) not in ids if now else not self.good.by_title
-        if self.everywhere.recut and new_id:
+        if self.everywhere.recut and new_id and not self.deleted(key):
             return Found("rechunked", rank, now, there)
         if now is None and any(map(self.everywhere.shows_edit, parts)):
             return Found("source_text_changed", rank, None, source)
@@ -312,7 +353,7 @@ class Differences:
             if fresh and _is_enough(shared, min(text, part, key=len)):
                 whole = len(shared) >= SAME * max(len(text), len(part))
                 stretch = max(len(list(run)) for held, run in groupby(text, shared.__contains__) if held)
-                cut = edit or self.everywhere.recut or (not whole and stretch >= SAME * len(shared))
+                cut = edit or (not whole and (self.everywhere.recut or stretch >= SAME * len(shared)))
                 moved: CauseKind = "rechunked" if cut else "ids_changed"
                 edited = not cut and (not whole or page_of(other) == page_of(source))
                 return Found("source_text_changed" if edited else moved, None, rank, other)
@@ -357,11 +398,12 @@ class Differences:
     def declined(self) -> tuple[bool, bool]:
         """True if the target declined, for each side.
 
-        An unchanged answer without sources does not decline: only the expected source was not returned.
+        An unchanged answer without sources does not decline if only the expected source was not returned.
         """
         was, now = self.good.declined, self.bad.declined
         flagged = self.good.abstained or self.bad.abstained
-        unsaid = was != now and bool(self.expected and self.good.answer) and self.same_answer and not flagged
+        returned = any(key in self.old or key in self.new for key in self.expected)
+        unsaid = was != now and returned and bool(self.good.answer) and self.same_answer and not flagged
         return (False, False) if unsaid else (was, now)
 
 

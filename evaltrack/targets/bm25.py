@@ -70,11 +70,11 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain
 
 
 def corpus_state(chunks: Iterable[Chunk]) -> str:
-    """Return ``19 pages, 87 chunks, 3fa1c9d2``: the size, and the beginning of the SHA-256 of ids and texts."""
+    """Return ``19 pages, 87 chunks, 3fa1c9d2``: the size, and the beginning of the SHA-256 of ids, titles and texts."""
     digest, pages = hashlib.sha256(), Counter[str]()
     for chunk in chunks:
         pages[chunk.page] += 1
-        digest.update(f"{chunk.id}\0{chunk.headed_text}\0".encode(errors="surrogatepass"))
+        digest.update(f"{chunk.id}\0{chunk.title}\0{chunk.headed_text}\0".encode(errors="surrogatepass"))
     return f"{count(len(pages), 'page')}, {count(pages.total(), 'chunk')}, {digest.hexdigest()[:8]}"
 
 

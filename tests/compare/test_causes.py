@@ -79,7 +79,7 @@ acdefgh acdehfg:No. fell context_changed | `h` is new among the first 5, `f` is 
 acd adc:No. fell context_changed | the answer changed, with the same sources in a different order
 # the same answer without sources declines nothing
 ac . - source_lost
-ac :Nothing. - now_declines source_lost | answering (no sources count as declining)
+ac :Nothing. - now_declines source_lost | answering (an empty list counts as declining)
 """
 GAINS = """
 c ca - source_gained | `a` is newly returned, at rank 2
@@ -90,7 +90,7 @@ ac ac:Yes. rose answer_changed | same sources, different answer
 ca ac:Yes. rose source_promoted context_changed | `a` rose from rank 2 to 1
 da aD - source_text_changed source_promoted | the text of `d` changed, and now ranks below `a`
 . ac - source_gained | `a` is newly returned, at rank 1
-:Nothing. ac - no_longer_declines source_gained | answers instead of declining (no sources count as declining)
+:Nothing. ac - no_longer_declines source_gained | answers instead of declining (an empty list counts as declining)
 """
 
 
@@ -193,6 +193,8 @@ def test_what_other_questions_show_of_a_source_explains_its_loss() -> None:
         old, new = ([f"{side}{n}" for n in range(many)] for side in ("old", "new"))
         texts = {key: f"text of {was}" for key, was in list(zip(new, old, strict=True))[:moved]}
         assert kind(found(*old), found(*new, texts=texts)) == cause
+    nameless = [Response(answer="So.", sources=[Source(chunk_id=f"{side}{n}") for n in range(10)]) for side in "ab"]
+    assert kind(*nameless) == "source_lost"  # without texts nothing shows new borders
     assert kind(was, was) == "source_lost"
     declined = row(ASKED, Response(answer="I do not know.", sources=(), abstained=True))
     everywhere = AllSources.of({"other": rows[0]}, {"other": rows[1]})
@@ -205,6 +207,25 @@ def explained(asked: Question, was: Response, now: Response, *others: tuple[Resp
     pairs = [(row(asked, was), row(asked, now)), *((row(ASKED, before), row(ASKED, after)) for before, after in others)]
     everywhere = AllSources.of(*({str(n): pair[end] for n, pair in enumerate(pairs)} for end in (0, 1)))
     return causes_of(*pairs[0], 5, everywhere=everywhere)[0]
+
+
+def test_a_renamed_page_with_one_more_sentence_was_not_cut_anew() -> None:
+    others = found(*(f"old{n}" for n in range(10))), found(*(f"new{n}" for n in range(10)))
+    was, now = (found(key, texts={key: text}) for key, text in (("a", LONG), ("v2-a", f"{LONG} More.")))
+    assert explained(question("q", expected_chunks=["a"]), was, now, others).kind == "ids_changed"
+
+
+def test_new_chunks_without_the_expected_passage_are_not_called_its_place() -> None:
+    whole = f"{FIRST} After four hours they owe €400. {SECOND}"
+    was, now = found("a", texts={"a": whole}), found("b", "c", texts={"b": FIRST, "c": SECOND})
+    cause = causes(was, now, QUOTED)[0]
+    words = "`a` (rank 1) is now in chunks with different ids; none that is returned holds the expected passage"
+    assert (cause.kind, cause.detail, cause.rank_after) == ("rechunked", words, None)
+
+
+def test_a_list_that_is_empty_now_declines_unless_it_lacks_only_what_was_expected() -> None:
+    assert kinds(found("c"), Response(answer="It is so.", sources=())) == ["now_declines"]
+    assert "now_declines" not in kinds(found("a"), Response(answer="It is so.", sources=()))
 
 
 def test_whole_pages_that_come_back_in_chunks_under_their_ids_were_not_edited() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import pytest
@@ -11,6 +11,7 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import changed_parts
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
+from evaltrack.compare.pairing import Side
 from evaltrack.records import Question, Response, Source
 from evaltrack.report.comparison_text import comparison_text
 from evaltrack.report.comparison_words import next_steps
@@ -52,14 +53,51 @@ def test_a_lost_source_is_told_with_the_settings_that_may_be_related(
     settings: tuple[str, str], targets: tuple[str, str], words: str
 ) -> None:
     given: list[Given] = [{}, {f"q{place}": found("other") for place in range(6)}]
-    both = [
-        (side(rows_of(TEN, rows), target=target), corpus)
-        for rows, target, corpus in zip(given, targets, settings, strict=True)
-    ]
-    sides = [replace(each, info=replace(each.info, settings={"corpus": corpus})) for each, corpus in both]
-    cause = say.cause(compare(*sides, Gate(), resamples=50))
+    both = of_corpora((side(rows_of(TEN, rows), target=to) for rows, to in zip(given, targets, strict=True)), *settings)
+    cause = say.cause(compare(*both, Gate(), resamples=50))
     assert cause.count("; ") == bool(words)
     assert words in cause
+
+
+def of_corpora(sides: Iterable[Side], *corpora: str) -> Iterator[Side]:
+    for each, corpus in zip(sides, corpora, strict=True):
+        yield replace(each, info=replace(each.info, settings={"corpus": corpus}))
+
+
+@pytest.mark.parametrize(
+    ("corpus", "culprit"), [("1", ("now_declines", None, 3)), ("2", ("page_deleted", "coffee", 3))]
+)
+def test_a_deleted_page_is_named_though_its_questions_return_nothing_else(
+    corpus: str, culprit: tuple[str, str | None, int]
+) -> None:
+    asked = [question(f"q{n}", expected_chunks=[f"coffee#{n}" if n < 3 else f"tea#{n}"]) for n in range(9)]
+    was = {f"q{n}": found(f"coffee#{n}" if n < 3 else f"tea#{n}") for n in range(9)}
+    now = was | {f"q{n}": DECLINES for n in range(3)}
+    made = compare(*of_corpora((side(rows_of(asked, was)), side(rows_of(asked, now))), "1", corpus), resamples=50)
+    assert culprits(made) == [culprit]
+
+
+def test_a_page_is_deleted_though_all_others_were_chunked_differently() -> None:
+    asked = [question(f"q{n}", expected_chunks=[f"p{n}#a"]) for n in range(12)]
+
+    def chunks(how: str, *pages: int) -> Response:
+        return Response(
+            answer="So.", sources=[Source(chunk_id=how.format(n), url=f"p{n}.md", text=how + f"{n}") for n in pages]
+        )
+
+    was = {f"q{n}": chunks("p{}#a", n, (n + 1) % 12) for n in range(12)}
+    now = {f"q{n}": chunks("p{}@1", n or 1, n + 1 if n < 11 else 2) for n in range(12)}
+    made = compare(*of_corpora((side(rows_of(asked, was)), side(rows_of(asked, now))), "1", "2"), resamples=50)
+    assert ("page_deleted", "p0.md", 1) in culprits(made)
+    assert {kind for kind, page, _ in culprits(made) if page != "p0.md"} == {"rechunked"}
+
+
+def test_a_page_with_another_name_was_not_deleted_though_a_part_of_it_was() -> None:
+    texts = {f"{page}#{n}": f"text {n}" for page in "uv" for n in range(3)}
+    asked = [question(f"q{n}", expected_chunks=[f"u#{n}"]) for n in range(3)]
+    was = {f"q{n}": found(f"u#{n}", "other", texts=texts) for n in range(3)}
+    now = {f"q{n}": found("other", *[f"v#{n}"] * (n < 2), texts=texts) for n in range(3)}
+    assert culprits(against(asked, was, now)) == [("ids_changed", "u", 2), ("source_lost", "u", 1)]
 
 
 # Pages that rose
@@ -85,6 +123,13 @@ def test_a_page_that_rose_is_a_cause_only_of_more_than_half(others: int) -> None
     now |= {f"q{place}": found(f"more{place}", f"q{place}!", "promo") for place in range(8, 8 + others)}
     kinds = [kind for kind, page, _ in culprits(compared(now, was)) if page == "promo.md"]
     assert kinds == (["page_rose"] if others == 1 else [])
+
+
+@pytest.mark.parametrize(("order", "kind"), [("abcdfe", "page_new"), ("bacdef", "page_rose")])
+def test_a_new_page_may_change_the_order_far_below(order: str, kind: str) -> None:
+    was = {f"q{place}": found(f"q{place}!", *"abcdef") for place in range(10)}
+    now = {**was, **{f"q{place}": found("promo#1", f"q{place}!", *order) for place in range(6)}}
+    assert culprits(compared(now, was)) == [(kind, "promo", 6)]
 
 
 def test_several_new_pages_are_named_together() -> None:
