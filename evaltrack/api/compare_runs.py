@@ -169,7 +169,7 @@ def compare_sets(
     applied to the sets that have it.
 
     Args:
-        golden_sets: Golden sets, by their files or names, each once.
+        golden_sets: Golden sets, by their files or names.
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
         log: Record each comparison on its candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
@@ -179,7 +179,8 @@ def compare_sets(
     Raises:
         UsageError: an option is wrong, or no set has a run and a baseline.
     """
-    paths, config = [os.fspath(each) for each in golden_sets], settings_of(ComparisonConfig, settings)
+    paths = list(dict.fromkeys(os.fspath(each) for each in golden_sets))
+    config = settings_of(ComparisonConfig, settings)
     if not paths:
         raise UsageError("no golden set was named; name at least one")
     domains = {path: _domains(path) for path in paths}

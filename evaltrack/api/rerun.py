@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaltrack.compare.pairing import Side
-from evaltrack.compare.reruns import Answer
+from evaltrack.compare.reruns import LEAST_TRIALS, Answer
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.resume import saved_command
 from evaltrack.evaluation.settings import Command
@@ -194,9 +194,6 @@ def _check_same(plan: Plan, run: Run) -> None:
 
 EARLIER_RUNS = 20
 """Largest number of earlier runs that are read."""
-
-LEAST_TRIALS = 3
-"""Fewest trials of the baseline that count in a question's record."""
 
 COLUMNS = ["id", "digest", "passed", "trials", "passes"]
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from evaltrack.compare.pairing import ErrorCount
 from evaltrack.compare.reruns import Rerun
@@ -23,7 +23,7 @@ same. It is *identical* if all of these are equal.
 WORSE: tuple[Fate, ...] = ("broke", "lost", "lower score")
 """The fates of questions that got worse."""
 
-BY_URGENCY: tuple[Fate, ...] = (*WORSE, "fixed", "newly measured", "higher score", "changed")
+BY_URGENCY: tuple[Fate, ...] = get_args(Fate)[:-1]
 """All fates but `identical`, in the order in which questions are listed."""
 
 
@@ -101,8 +101,8 @@ class Cause:
 class Change:
     """One question that differs. `dropped` and `raised` name the scores that fell and rose.
 
-    `also` holds the other differences, in the order of the flow. `before` and `after` are the rows of both sides for
-    the first changes of a comparison, else None. `rerun` is the result of its reruns, `accepted` who accepted it, and
+    `also` holds the other differences, in the order of the flow. `before` and `after` are the rows of both sides; those
+    of the first changes have the texts of sources. `rerun` is the result of its reruns, `accepted` who accepted it, and
     why.
     """
 
@@ -125,7 +125,7 @@ class Change:
 
     @property
     def counts(self) -> bool:
-        """True if a broken question counts for the gate: it is not flaky, not possibly flaky, and not accepted."""
+        """True if a broken question counts for the gate: its reruns do not explain it, and nobody accepted it."""
         return not self.accepted and (self.rerun is None or self.rerun.counts)
 
 

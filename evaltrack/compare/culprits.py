@@ -83,7 +83,8 @@ def _chosen(suspects: Mapping[str, Sequence[Culprit]]) -> dict[str, Culprit]:
                 del left[key]
     for key, several in left.items():
         first = next(each for each in several if each.kind != "page_rose")
-        chosen[key] = first if first.page is None or is_named(first.kind, 1) else Culprit(first.kind)
+        kind: CulpritKind = "source_lost" if first.kind == "page_rarer" else first.kind
+        chosen[key] = first if first.page is None or is_named(first.kind, 1) else Culprit(kind)
     return chosen
 
 

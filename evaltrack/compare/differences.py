@@ -352,10 +352,12 @@ class Differences:
             fresh = other.text_digest not in known and source_id(other) != source_id(source)
             if fresh and _is_enough(shared, min(text, part, key=len)):
                 whole = len(shared) >= SAME * max(len(text), len(part))
+                here = page_of(other) == page_of(source)
                 stretch = max(len(list(run)) for held, run in groupby(text, shared.__contains__) if held)
-                cut = edit or (not whole and (self.everywhere.recut or stretch >= SAME * len(shared)))
+                in_part = not whole and stretch >= SAME * len(shared)
+                cut = edit or in_part or (self.everywhere.recut and (here or not whole))
                 moved: CauseKind = "rechunked" if cut else "ids_changed"
-                edited = not cut and (not whole or page_of(other) == page_of(source))
+                edited = not cut and (here or not whole)
                 return Found("source_text_changed" if edited else moved, None, rank, other)
         return None
 

@@ -94,7 +94,8 @@ class Paired:
         self.edited = tuple(sorted(both.loc[~same, "id"]))
         self.frame = both[same].reset_index(drop=True)
         if self.frame.empty:
-            why = "the runs have no question in common; compare runs of the same golden set, whose ids stayed the same"
+            cure = "the same selection" if self.not_selected else "the same golden set, whose ids stayed the same"
+            why = f"the runs have no question in common; compare runs of {cure}"
             raise NotComparableError(why, guide=Guide.COMPARABLE)
 
     @property

@@ -29,7 +29,10 @@ LUCK_LEVEL, UNCLEAR_LEVEL = 0.07, 0.25
 """p of the test against luck below which questions are confirmed, and below which they are unclear."""
 
 UNMEASURED = 2
-"""Failed reruns of a question after which it is not rerun any more."""
+"""Reruns of a question that were not measured, after which it is not rerun any more."""
+
+LEAST_TRIALS = 3
+"""The fewest trials of a record."""
 
 PROBES = 10
 """Questions that are rerun to find if the target varies, or is another one."""
@@ -235,7 +238,7 @@ class _Session:
         return "unclear" if self._failed[key] else "not rerun"
 
     def _has_record(self, key: str) -> bool:
-        return self._records.get(key, (0, 0))[1] >= 3
+        return self._records.get(key, (0, 0))[1] >= LEAST_TRIALS
 
     def _p_of_record(self, key: str) -> float:
         """Return Fisher's exact p of the record against the candidate's trials and reruns; 1 without a record."""

@@ -154,7 +154,7 @@ def _metric_line(comparison: Comparison, metric: MetricDelta) -> MetricLine:
     if change == "0" or (was == now and not metric.shows_change):
         change = NO_CHANGE
     elif not metric.shows_change:
-        change = f"left out, {metric.num_lost:,} lost"
+        change = f"left out, {metric.num_lost:,} not measured"
     title = metric_title(metric.name, comparison.candidate.signature.k)
     on = f"on the {metric.n:,} measured in both" if metric.partial or comparison.verdict == "unknown" else ""
     way = "same" if change == "≈ 0" else way_of(comparison, metric)

@@ -173,8 +173,8 @@ def worse_than_record(failed: int, times: int, record_failed: int, record_times:
     1 if there is no record.
 
     Args:
-        failed: The number of failed reruns.
-        times: The number of reruns.
+        failed: The number of failed trials and reruns.
+        times: The number of trials and reruns.
         record_failed: The number of failures in the record.
         record_times: The number of trials in the record.
     """

@@ -100,6 +100,14 @@ def test_a_page_with_another_name_was_not_deleted_though_a_part_of_it_was() -> N
     assert culprits(against(asked, was, now)) == [("ids_changed", "u", 2), ("source_lost", "u", 1)]
 
 
+def test_pages_that_are_not_named_are_counted_with_their_cause() -> None:
+    """Three of the five lost sources are still returned for another question."""
+    was = {"q9": found("q9!", "q0!", "q1!", "q2!")}
+    made = compared({f"q{n}": found("other") for n in range(5)} | was, was)
+    assert {kind for kind, _, _ in culprits(made)} == {"source_lost"}
+    assert not [step for step in next_steps(made) if "for fewer questions" in step]
+
+
 # Pages that rose
 
 

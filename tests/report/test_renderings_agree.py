@@ -88,7 +88,7 @@ def test_causes_are_counted_of_all_that_got_worse() -> None:
 def test_what_grew_by_losing_is_grey_and_says_so() -> None:
     text = comparison_html(hard("errors_on_one_side"))
     (row,) = re.findall("Recall@5 0.929 1.000 .*? MRR 0", said("errors_on_one_side", "page"))
-    assert "left out, 12 lost" in row
+    assert "left out, 12 not measured" in row
     assert "on the 28 measured in both" in row
     table = text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0]
     assert 'class="plot' not in table
