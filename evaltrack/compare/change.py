@@ -124,6 +124,12 @@ class Change:
     fate: Fate = "broke"
 
     @property
+    def lost_answer(self) -> bool:
+        """True if the baseline's answer has words, and the candidate gave none and no error."""
+        was, now = (((row and row.answer) or "").strip() for row in (self.before, self.after))
+        return bool(was and not now and self.after and not self.after.error)
+
+    @property
     def counts(self) -> bool:
         """True if a broken question counts for the gate: its reruns do not explain it, and nobody accepted it."""
         return not self.accepted and (self.rerun is None or self.rerun.counts)

@@ -219,6 +219,13 @@ def test_a_score_is_compared_only_if_both_sides_declare_it_alike(digest: str, re
     assert made.redeclared == redeclared
 
 
+@pytest.mark.parametrize(("empty", "words"), [(5, ""), (6, "6 of 10 questions have no answer now")])
+def test_answers_that_most_questions_lost_are_told(empty: int, words: str) -> None:
+    now = {f"q{n}": found(f"q{n}!", "other", answer=" ") for n in range(empty)}
+    made = compare(side(rows_of(TEN, {})), side(rows_of(TEN, now)), resamples=9)
+    assert (made.verdict, say.differs(made)) == ("ok", words)
+
+
 def test_runs_without_a_common_question_are_refused() -> None:
     with pytest.raises(NotComparableError, match=r"no question in common; compare runs of the same golden set"):
         compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))
