@@ -69,12 +69,13 @@ def _decides(rule: Rule, gate: Gate) -> bool:
 def _states(made: Comparison, metrics: Mapping[Name, MetricDelta]) -> dict[Name, RuleState]:
     """Return the state of each rule on a mean, and of `FLIPS` if a loss must be significant.
 
-    Latencies always vary. Other rules are tested only if the answers vary.
+    Latencies always vary, and are tested if enough questions are beyond the quantile. Other rules are tested only if
+    the answers vary.
     """
     evidence, tested = made.gate.kind == "evidence", metrics
     if not evidence and (made.gate.kind == "seed" or not made.reruns.varied):
         vary = {each.metric for each in LATENCIES} if made.gate.kind == "auto" else set()
-        tested = {name: metric for name, metric in metrics.items() if name[1] in vary}
+        tested = {name: each for name, each in metrics.items() if name[1] in vary and each.interval}
     states: dict[Name, RuleState] = {
         name: "broken" if metric.over else "held" for name, metric in metrics.items() if name not in tested
     }
