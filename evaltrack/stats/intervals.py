@@ -36,13 +36,11 @@ if TYPE_CHECKING:
     Integers: TypeAlias = NDArray[np.int64]
 
 
-Bca: TypeAlias = Literal["bca", "bca-grouped"]
-
 TAIL = 0.025
 """The share that a 95 % interval leaves out at either end."""
 
 MAX_DISTINCT = 2048
-"""The most distinct values that are resampled one by one. More are put into about as many groups."""
+"""The most distinct values that are resampled. The mean of more is taken as normal."""
 
 CELLS = 1 << 18
 """Counts drawn at a time: 2 MiB, so that memory does not grow with the number of resamples."""
@@ -55,43 +53,21 @@ def drawn_counts(counts: Integers, resamples: int, generator: np.random.Generato
         yield generator.multinomial(n, counts / n, size=min(step, resamples - start))
 
 
-def bca(values: Floats, counts: Integers, rounding: float, resamples: int, seed: int) -> tuple[float, float, Bca]:
-    """Return the ends of the 95 % BCa interval of the mean (Efron 1987), and the method: ``bca`` or ``bca-grouped``.
-
-    More than `MAX_DISTINCT` values (times, tokens) are first put into that many groups of equal width. The counts of
-    the groups are exact, and so are mean and variance of the draws inside a group, but these are taken as normal. The
-    groups are so narrow that this moves the interval less than another seed does.
+def bca(values: Floats, counts: Integers, rounding: float, resamples: int, seed: int) -> tuple[float, float]:
+    """Return the ends of the 95 % BCa interval of the mean (Efron 1987).
 
     A resampled mean that equals the observed one counts half as below it, the acceleration is the jackknife's, and
     quantiles are interpolated linearly: all as in ``scipy.stats.bootstrap``.
     """
     import numpy as np
 
-    mean, variances = mean_of(values, counts), None
+    mean, generator = mean_of(values, counts), np.random.default_rng(seed)
     scaled = (values - mean) / abs(values - mean).max()  # so that no cube underflows
     acceleration = float((counts * scaled**3).sum()) / (6 * float((counts * scaled**2).sum()) ** 1.5)
-    method: Bca = "bca"
-    if len(values) > MAX_DISTINCT:
-        method = "bca-grouped"
-        group = np.floor((values - values[0]) / (values[-1] - values[0]) * MAX_DISTINCT)
-        values, counts, variances = merge_values(values, counts, np.unique(group, return_index=True)[1])
-    means = _resampled_means(values, counts, variances, resamples, seed)
+    means = np.concatenate([means_of(part, values) for part in drawn_counts(counts, resamples, generator)])
     below = float((means < mean - rounding).mean() + (means <= mean + rounding).mean()) / 2
     low, high = np.quantile(means, _corrected_levels(below, acceleration, resamples))
-    return float(low), float(high), method
-
-
-def _resampled_means(values: Floats, counts: Integers, variances: Floats | None, resamples: int, seed: int) -> Floats:
-    """Return the means of the resamples. `variances` are those inside groups; None if each group is one value."""
-    import numpy as np
-
-    generator, means = np.random.default_rng(seed), []
-    for part in drawn_counts(counts, resamples, generator):
-        means.append(means_of(part, values))
-        if variances is not None:
-            deviations = np.sqrt(means_of(part, variances) / counts.sum())
-            means[-1] += generator.standard_normal(len(part)) * deviations
-    return np.concatenate(means)
+    return float(low), float(high)
 
 
 def _corrected_levels(below: float, acceleration: float, resamples: int) -> tuple[float, float]:
@@ -145,12 +121,11 @@ def distinct(baseline: Scores, candidate: Scores) -> tuple[Floats, Integers, flo
     rounding = ROUNDING * max(float(np.abs(side).max(initial=0)) for side in (before, after))
     values, counts = np.unique(differences, return_counts=True)
     starts = np.flatnonzero(np.diff(values, prepend=-np.inf) > rounding)
-    values, counts, _ = merge_values(values, counts.astype(np.int64), starts)
-    return values, counts, rounding
+    return *merge_values(values, counts.astype(np.int64), starts), rounding
 
 
-def merge_values(values: Floats, counts: Integers, starts: Integers) -> tuple[Floats, Integers, Floats]:
-    """Return mean, count and variance (divisor: the count) of each group of ascending values.
+def merge_values(values: Floats, counts: Integers, starts: Integers) -> tuple[Floats, Integers]:
+    """Return mean and count of each group of ascending values.
 
     `starts` holds the index of the first value of each group.
     """
@@ -160,9 +135,7 @@ def merge_values(values: Floats, counts: Integers, starts: Integers) -> tuple[Fl
     totals = np.add.reduceat(counts, starts)
     first = values[starts]
     offsets = np.add.reduceat(counts * (values - np.repeat(first, sizes)), starts) / totals
-    means = first + offsets  # a group of one keeps its value to the bit
-    variances = np.add.reduceat(counts * (values - np.repeat(means, sizes)) ** 2, starts) / totals
-    return means, totals, variances
+    return first + offsets, totals  # a group of one keeps its value to the bit
 
 
 def mean_of(values: Floats, counts: Integers) -> float:
@@ -179,7 +152,7 @@ RESAMPLED_PAIRS, RESAMPLED_CHANGES = 100, 30
 CONTINUOUS = 0.8
 """Share of distinct differences among few pairs from which they are taken as continuous."""
 
-Method: TypeAlias = Literal["bca", "bca-grouped", "bootstrap-t", "adjusted-t", "percentile"]
+Method: TypeAlias = Literal["bca", "student-t", "bootstrap-t", "adjusted-t", "percentile"]
 
 
 @dataclass(frozen=True)
@@ -187,7 +160,7 @@ class Interval:
     """A confidence interval of a difference, `low` to `high`, in the unit of the score, and its `method`.
 
     - ``bca``: bootstrap, every distinct difference resampled exactly.
-    - ``bca-grouped``: bootstrap of groups of close differences; see `bca`.
+    - ``student-t``: Student's t: thousands of different differences, as of times and tokens.
     - ``bootstrap-t``: studentised bootstrap, or Student's t if that is wider, both widened because a bootstrap of few
       pairs is too narrow: few pairs, hardly two alike.
     - ``adjusted-t``: Student's t after two pairs were added, one in each direction: few pairs or few changes.
@@ -222,10 +195,12 @@ def paired_interval(
     n, changes = int(counts.sum()), int(counts[abs(values) > rounding].sum())
     if n < MIN_PAIRS or (not changes and span is None):
         return None
-    if n >= RESAMPLED_PAIRS and changes >= RESAMPLED_CHANGES and len(values) > 1:
-        return Interval(*bca(values, counts, rounding, resamples, seed))
+    if n >= RESAMPLED_PAIRS and changes >= RESAMPLED_CHANGES and 1 < len(values) <= MAX_DISTINCT:
+        return Interval(*bca(values, counts, rounding, resamples, seed), "bca")
     method: Method = "adjusted-t"
-    if len(values) >= CONTINUOUS * n:
+    if len(values) > MAX_DISTINCT:
+        (low, high), method = _student(values, counts), "student-t"
+    elif len(values) >= CONTINUOUS * n:
         ends, student = studentised(values, counts, resamples, seed), _student(values, counts)
         mean, wider = mean_of(values, counts), sqrt(n / (n - 1))
         low = mean - (mean - min(ends[0], student[0])) * wider

@@ -87,7 +87,7 @@ def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> PairedTe
     observed = max(0.0, abs(float((counts * values).sum())) - 2 * rounding * changed)
     order = np.argsort(abs(values), kind="stable")
     sizes, times = abs(values)[order], counts[order]
-    sizes, times, _ = merge_values(sizes, times, np.flatnonzero(np.diff(sizes, prepend=-np.inf) > rounding))
+    sizes, times = merge_values(sizes, times, np.flatnonzero(np.diff(sizes, prepend=-np.inf) > rounding))
     squares = float((times * sizes**2).sum())
     if float(np.log2(times + 1).sum()) <= ENUMERATED_BITS:
         p = _enumerated(sizes, times, observed)
