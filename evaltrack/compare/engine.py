@@ -79,7 +79,7 @@ def compare(
         baseline=baseline.info,
         candidate=candidate.info,
         gate=gate,
-        loss=_loss(paired),
+        loss=_loss(paired, accepted),
         metrics=metrics,
         groups=groups,
         num_common=len(paired.frame),
@@ -240,12 +240,13 @@ def _of_run(values: Any, score: Score) -> float:
 # Questions
 
 
-def _loss(paired: Paired) -> PairedTest:
-    """Return the exact one-sided test of lost passes over all questions."""
+def _loss(paired: Paired, accepted: Collection[str]) -> PairedTest:
+    """Return the exact one-sided test of lost passes over all questions but the accepted ones."""
     if not paired.passing_compared:
         return PairedTest()
-    measured = (paired.frame["passed_b"].notna() & paired.frame["passed_c"].notna()).to_numpy()
-    passes, trials = paired.trials()[..., measured].astype(int)
+    frame = paired.frame
+    measured = frame["passed_b"].notna() & frame["passed_c"].notna() & ~frame["id"].isin(accepted)
+    passes, trials = paired.trials()[..., measured.to_numpy(dtype=bool)].astype(int)
     shares = passes / trials
     return PairedTest(p_of_lost_passes(passes, trials), int((shares[0] != shares[1]).sum()))
 

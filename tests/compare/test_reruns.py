@@ -231,6 +231,23 @@ def test_where_nothing_can_be_rerun_each_counts_and_that_is_said() -> None:
     assert compared(2, "not possible").verdict == "regression"  # by its means too
 
 
+def test_a_question_without_enough_calls_is_unclear_where_answers_vary() -> None:
+    """It failed as often as it was asked; the questions that fail on both sides are too many to show luck."""
+    assert state_of("X", limit=9) == ("confirmed", 9)
+    assert state_of("X", limit=8) == ("unclear", 8)
+    many = [f"f{n}" for n in range(30)]
+    assert state_of("X", failing=many, limit=20) == ("unclear", 9)
+    flaky = {f"b{n}": "xxxxxx." for n in range(40)}
+    assert state_of("X", others=flaky, broke=("q", *flaky), failing=[*many] * 30, limit=400)[0] == "lucky"
+
+
+def test_after_one_that_is_confirmed_no_other_is_held_against_luck() -> None:
+    asker = Turns({"q": "X", "r": "X"}, {"r": (5, 5)})
+    made = rerun_questions(Questions(("q", "r"), fixed=("f",)), asker)
+    assert [each.state for each in made.by_id.values()] == ["unclear", "confirmed"]
+    assert "f" not in asker.asked
+
+
 def test_a_question_that_was_left_out_has_a_reason() -> None:
     made = compared(3, Turns({"q0": "xx", "q1": "e"}, limit=2), ONLY_FLIPS)
     assert [each.state for each in made.reruns.by_id.values()] == ["unclear", "not rerun", "not rerun"]

@@ -49,6 +49,8 @@ def test_flips_that_are_allowed_or_accepted_do_not_count() -> None:
     assert (made.verdict, rules_words(made)) == ("ok", [("held", "1 question broke (allowed: 2); 0 were fixed")])
     lost = compared(20, Gate(drops={}, allow_flips=2), FIFTY)
     assert [(rule.kind, rule.state) for rule in lost.rules] == [("net loss", "broken")]
+    all_accepted = compared(8, Gate(drops={}), FIFTY, accepted={f"q{n}": "accepted" for n in range(8)})
+    assert (all_accepted.verdict, [rule.kind for rule in all_accepted.rules]) == ("ok", ["flips"])
     accepted = compared(1, Gate(drops={}), accepted={"q0": "accepted by a person"})
     assert (accepted.verdict, reasons(accepted)) == ("ok", ["no confirmed failures; not counted: 1 accepted"])
 
@@ -143,6 +145,14 @@ def test_few_flips_are_no_evidence_and_no_pass(kind: GateKind, verdict: str) -> 
     uniform = compared(50, Gate(kind="evidence", allow_flips=50), FIFTY)
     assert uniform.verdict == "regression"
     assert reasons(uniform)[0].startswith("Recall@5 fell from 1.000 to 0.000")
+
+
+def test_the_rules_that_are_tested_share_one_level() -> None:
+    """Eight of fifty broke and one was fixed, p = 0.02: alone that is shown, beside another rule it is not."""
+    was, now = rows_of(FIFTY, {"q49": found("x")}), rows_of(FIFTY, {f"q{n}": found("x") for n in range(8)})
+    gates = [Gate(drops, kind="evidence") for drops in ({}, {"mrr": TENTH})]
+    verdicts = [compare(side(was), side(now), gate, resamples=100).verdict for gate in gates]
+    assert verdicts == ["regression", "ok"]
 
 
 def test_a_loss_that_could_have_been_shown_and_is_not_is_chance() -> None:
