@@ -133,9 +133,7 @@ class AllSources:
         recut = bool(known) and smaller >= ENOUGH and len(both) <= FEW * smaller and 2 * moved < len(fresh)
         gone = set() if same is None else pages_gone(before, [*after.values(), *same])
         if other_corpus:
-            pages = [
-                ({page_of(each) for each in lost(before[key], after[key])}) for key in before.keys() & after.keys()
-            ]
+            pages = [{page_of(each) for each in lost(row, after[key])} for key, row in before.items() if key in after]
             few = recut and len(gone) <= FEW * len({page_of(each) for each in old})
             deleted |= {page for page in gone if few or all(each <= gone for each in pages if page in each)}
         return cls(edited, kept, cut, deleted - now.keys(), gone, recut)
