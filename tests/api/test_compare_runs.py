@@ -188,7 +188,9 @@ def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> Non
     good, other = (evaluated(write(tmp_path, "one"), k=k) for k in (5, 3))
     made = compare_runs(other.run_id, good.run_id, ignore=["k"])
     assert made.verdict == "unknown"
-    assert reasons(made) == ["no rule could be applied: their metrics were not measured on both sides"]
+    assert reasons(made) == [
+        "no rule on retrieval or answers could be applied: their metrics were left out, or not measured on both sides"
+    ]
     tags = mlflow.MlflowClient(store_uri).get_run(other.run_id).data.tags
     assert tags["evaltrack.compare.verdict"] == "unknown"
     result = {"baseline": good.run_id, "broke": None, "fixed": None, "change": None, "cause": ""}

@@ -171,7 +171,9 @@ def test_runs_judged_by_different_rubrics_do_not_compare(store_uri: str, tmp_pat
     made = compare_runs(
         reasoning.run_id, answer.run_id, ignore=["rubric", "weights", "judge"], tracking_uri=store_uri, log=False
     )
-    said = "no rule could be applied: their metrics were not measured on both sides"
+    said = (
+        "no rule on retrieval or answers could be applied: their metrics were left out, or not measured on both sides"
+    )
     assert (made.verdict, made.metrics, reasons(made)) == ("unknown", (), [said])
 
 
