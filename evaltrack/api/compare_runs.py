@@ -179,7 +179,7 @@ def compare_sets(
     Raises:
         UsageError: an option is wrong, or no set has a run and a baseline.
     """
-    paths = list(dict.fromkeys(os.fspath(each) for each in golden_sets))
+    paths = list({golden_name(each): each for each in map(str, golden_sets)}.values())
     config = settings_of(ComparisonConfig, settings)
     if not paths:
         raise UsageError("no golden set was named; name at least one")

@@ -95,7 +95,7 @@ class CandidateRerunner:
 
     def records(self, ids: Collection[str]) -> Mapping[str, tuple[int, int]]:
         """Return earlier passes and trials of questions."""
-        return question_records(self.store, self.was, self.now.info.started_at, ids)
+        return question_records(self.store, self.was, self.now.info, ids)
 
     def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:
         """Rerun each of the questions once.
@@ -198,8 +198,11 @@ EARLIER_RUNS = 20
 COLUMNS = ["id", "digest", "passed", "trials", "passes"]
 
 
-def question_records(store: Store, was: Side, until: int, ids: Collection[str]) -> dict[str, tuple[int, int]]:
-    """Return passes and trials of questions in the baseline and in other runs of the same system until a moment.
+def question_records(store: Store, was: Side, candidate: Run, ids: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Return passes and trials of questions in the baseline and in other runs of the same system before the candidate.
+
+    After its last pass since the baseline, a question that fails in run after run may have broken as in the candidate.
+    These failures are left out, since they would excuse it.
 
     If the baseline is a file, only its own trials count. One or two trials of the baseline are left out: the question
     was chosen because it passed there, so they say nothing about its pass rate. Earlier trials of an edited question
@@ -215,12 +218,15 @@ def question_records(store: Store, was: Side, until: int, ids: Collection[str]) 
             _count(row, passed, times)
     system = baseline.system
     if system and system.is_committed:
-        for run in earlier_evaluations(store, baseline, max(until, baseline.ended_at), EARLIER_RUNS):
-            if run.system is None or why_another_system(run.system, system):
+        until, passed_since = max(candidate.started_at, baseline.ended_at), set[str]()
+        for run in earlier_evaluations(store, baseline, until, EARLIER_RUNS):
+            if run.run_id == candidate.run_id or run.system is None or why_another_system(run.system, system):
                 continue
             with suppress(TrackingError):  # a run whose rows are gone or damaged is left out
                 for row in read_rows(store, run, COLUMNS, set(ids)):
-                    if row.id in rows and rows[row.id].digest == row.digest:
+                    if row.passes or row.passed or run.ended_at <= baseline.ended_at:
+                        passed_since.add(row.id)
+                    if row.id in passed_since and row.id in rows and rows[row.id].digest == row.digest:
                         _count(row, passed, times)
     return {key: (passed[key], times[key]) for key in ids if times[key]}
 

@@ -11,7 +11,7 @@ from evaltrack.compare.differences import AllSources
 from evaltrack.compare.pairing import Paired, error_counts, numbers
 from evaltrack.metrics.catalogue import MAIN_SCORES
 from evaltrack.records.row import PRINTS, Row
-from evaltrack.records.run import CORPUS
+from evaltrack.records.run import CORPUS, Run
 
 FATES: tuple[Fate, ...] = get_args(Fate)
 
@@ -134,6 +134,12 @@ def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
     )
 
 
+def _pages(run: Run) -> int:
+    """Return the number of pages that the run says it searched; 0 if it does not say."""
+    number = run.settings.get(CORPUS, "").partition(" ")[0].replace(",", "")
+    return int(number) if number.isdecimal() else 0
+
+
 class _Explainer:
     """Reads the rows of the changed questions, and finds their causes."""
 
@@ -145,8 +151,8 @@ class _Explainer:
         sides = (paired.baseline, paired.candidate)
         was, now = (side.rows(ids, frozenset(ids[:WHOLE_ROWS])) for side in sides)
         self._rows = {key: (was[key], now[key]) for key in ids}
-        corpora = {side.info.settings.get(CORPUS) for side in sides}
-        self.all_sources = AllSources.of(was, now, same, other_corpus=len(corpora - {None}) == len(sides))
+        pages_before, pages_now = (_pages(side.info) for side in sides)
+        self.all_sources = AllSources.of(was, now, same, fewer_pages=0 < pages_now < pages_before)
         self._light: dict[Any, Any] = paired.frame[paired.frame["id"].isin(ids)].set_index("id").to_dict("index")
 
     def change(self, key: str, fate: Fate) -> Change:

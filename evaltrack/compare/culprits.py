@@ -121,14 +121,15 @@ def _parts_by_page(rows: Iterable[Row]) -> dict[str, set[str]]:
 
 
 def _came_between(before: Row, after: Row) -> set[str]:
-    """Return the new sources, if the first that both returned have the same order.
+    """Return the new sources, if those that both returned have the same order; of several among the first only these.
 
     A new page changes the weights of all words, and so the order far below.
     """
     was, now = (dict.fromkeys(source_id(each) for each in row.sources or ()) for row in (before, after))
-    first = list(was)[: max(before.k, FIRST)]
-    keeps_order = [key for key in first if key in now] == [key for key in now if key in first]
-    return now.keys() - was if keeps_order else set()
+    both = [key for key in was if key in now]
+    first = [key for key in list(was)[: max(before.k, FIRST)] if key in now]
+    kept = first if len(first) > 1 else both
+    return now.keys() - was if kept == [key for key in now if key in kept] else set()
 
 
 def _suspects(change: Change, shown: _Shown) -> Iterator[Culprit]:

@@ -105,7 +105,7 @@ class AllSources:
         after: Mapping[str, Row],
         same: Iterable[Row] | None = (),
         *,
-        other_corpus: bool = False,
+        fewer_pages: bool = False,
     ) -> AllSources:
         """Return the facts from the changed rows of both runs, by question.
 
@@ -113,7 +113,7 @@ class AllSources:
             before: The baseline's rows.
             after: The candidate's rows.
             same: The rows that did not change; None if there are too many to know them all.
-            other_corpus: True if both runs state their corpus, and it differs.
+            fewer_pages: True if both runs state their corpus, and the candidate's has fewer pages.
         """
         old, new = ([each for row in rows.values() for each in row.sources or ()] for rows in (before, after))
         was, now = texts_by_id(old), texts_by_id(new)
@@ -132,7 +132,7 @@ class AllSources:
         smaller = min(len(was), len(now))
         recut = bool(known) and smaller >= ENOUGH and len(both) <= FEW * smaller and 2 * moved < len(fresh)
         gone = set() if same is None else pages_gone(before, [*after.values(), *same])
-        if other_corpus:
+        if fewer_pages:
             pages = [{page_of(each) for each in lost(row, after[key])} for key, row in before.items() if key in after]
             few = recut and len(gone) <= FEW * len({page_of(each) for each in old})
             deleted |= {page for page in gone if few or all(each <= gone for each in pages if page in each)}
@@ -145,12 +145,16 @@ class AllSources:
 
 
 def pages_gone(before: Mapping[str, Row], after: Iterable[Row]) -> set[str]:
-    """Return the pages of several rows of the baseline of which no row of the candidate has a source, or a text."""
+    """Return the pages of several rows of the baseline of which no row of the candidate has a source, or most texts."""
     now = [each for row in after for each in row.sources or ()]
-    there, texts = {page_of(each) for each in now}, {each.text_digest for each in now if each.text_digest}
-    there |= {page_of(each) for row in before.values() for each in row.sources or () if each.text_digest in texts}
-    times = Counter(page for row in before.values() for page in {page_of(each) for each in row.sources or ()})
-    return {page for page, number in times.items() if number >= SEVERAL} - there
+    there, there_texts = {page_of(each) for each in now}, {each.text_digest for each in now}
+    times, texts = Counter[str](), defaultdict[str, set[str]](set)
+    for row in before.values():
+        times.update({page_of(each) for each in row.sources or ()})
+        for each in row.sources or ():
+            texts[page_of(each)] |= {each.text_digest or ""}
+    renamed = {page for page, held in texts.items() if 2 * len(held & there_texts) > len(held)}
+    return {page for page, number in times.items() if number >= SEVERAL} - there - renamed
 
 
 def texts_by_id(sources: Iterable[RowSource]) -> dict[str, set[str]]:
@@ -353,7 +357,8 @@ class Differences:
                 here = page_of(other) == page_of(source)
                 stretch = max(len(list(run)) for held, run in groupby(text, shared.__contains__) if held)
                 in_part = not whole and stretch >= SAME * len(shared)
-                cut = edit or in_part or (self.everywhere.recut and (here or not whole))
+                other_page = not here and page_of(other) != source_id(other)
+                cut = edit or in_part or (self.everywhere.recut and not (whole and other_page))
                 moved: CauseKind = "rechunked" if cut else "ids_changed"
                 edited = not cut and (here or not whole)
                 return Found("source_text_changed" if edited else moved, None, rank, other)

@@ -147,6 +147,7 @@ def test_a_set_without_a_baseline_or_a_run_is_unknown(
     evaluated(bare := write(tmp_path, "bare"))
     made = compare_sets([bare, paths[0], "never"], log=False)
     assert (made.exit_code, verdicts(made)) == (3, ["unknown", "ok", "unknown"])
+    assert verdicts(compare_sets([paths[0], paths[0].stem], log=False)) == ["ok"]
     assert made.sets[0].problem.startswith("golden set `bare` has no baseline in this experiment")
     assert made.sets[2].problem.startswith("there is no finished run of golden set `never` in experiment `Default`")
     with pytest.raises(UsageError, match="golden set `bare` has no baseline"):

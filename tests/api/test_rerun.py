@@ -354,8 +354,9 @@ def test_runs_of_another_system_are_no_record(store_uri: str, tmp_path: Path) ->
     def made(**settings: Any) -> Run:
         return find_evaluation(store, found_run(store_uri, tmp_path, **settings).run_id)
 
-    def record(until: int = 0, of: Run | None = None, **settings: Any) -> dict[str, tuple[int, int]]:
-        return question_records(store, side_of_run(store, of or made(**settings), tmp_path), until, "ab")
+    def record(of: Run | None = None, now: Run | None = None, **settings: Any) -> dict[str, tuple[int, int]]:
+        was = of or made(**settings)
+        return question_records(store, side_of_run(store, was, tmp_path), now or was, "ab")
 
     script["a"] = [False]
     for _ in range(2):
@@ -365,9 +366,16 @@ def test_runs_of_another_system_are_no_record(store_uri: str, tmp_path: Path) ->
     assert record() == {"a": (0, 1), "b": (1, 1)}
     assert record(trials=2)["a"] == (0, 2)
     assert record(trials=3)["a"] == (0, 7)
-    baseline, candidate = made(), made(trials=2)
-    assert record(of=baseline)["a"] == (0, 9)
-    assert record(candidate.ended_at, of=baseline)["a"] == (0, 11)
+    baseline, failed = made(), made(trials=2)
+    assert record(baseline)["a"] == (0, 7)
+    assert record(baseline, made(trials=2)) == {"a": (0, 7), "b": (9, 9)}  # `a` may have broken since
+    script["a"] = [True]
+    passing = made()
+    script["a"] = [False]
+    failing = made(), made()
+    assert record(baseline, failing[1])["a"] == (1, 12)  # with the failures before it passed
+    assert record(baseline, passing)["a"] == (0, 7)
+    assert record(failing[0], failed)["a"] == (1, 11)  # an older candidate is no record of itself
     Path("app.txt").write_text("two")
     for _ in range(2):
         assert record() == {}

@@ -65,7 +65,8 @@ def of_corpora(sides: Iterable[Side], *corpora: str) -> Iterator[Side]:
 
 
 @pytest.mark.parametrize(
-    ("corpus", "culprit"), [("1", ("now_declines", None, 3)), ("2", ("page_deleted", "coffee", 3))]
+    ("corpus", "culprit"),
+    [("3 pages, 9 chunks, 2", ("now_declines", None, 3)), ("2 pages, 6 chunks, 2", ("page_deleted", "coffee", 3))],
 )
 def test_a_deleted_page_is_named_though_its_questions_return_nothing_else(
     corpus: str, culprit: tuple[str, str | None, int]
@@ -73,7 +74,8 @@ def test_a_deleted_page_is_named_though_its_questions_return_nothing_else(
     asked = [question(f"q{n}", expected_chunks=[f"coffee#{n}" if n < 3 else f"tea#{n}"]) for n in range(9)]
     was = {f"q{n}": found(f"coffee#{n}" if n < 3 else f"tea#{n}") for n in range(9)}
     now = was | {f"q{n}": DECLINES for n in range(3)}
-    made = compare(*of_corpora((side(rows_of(asked, was)), side(rows_of(asked, now))), "1", corpus), resamples=50)
+    sides = side(rows_of(asked, was)), side(rows_of(asked, now))
+    made = compare(*of_corpora(sides, "3 pages, 9 chunks, 1", corpus), resamples=50)
     assert culprits(made) == [culprit]
 
 
@@ -87,7 +89,8 @@ def test_a_page_is_deleted_though_all_others_were_chunked_differently() -> None:
 
     was = {f"q{n}": chunks("p{}#a", n, (n + 1) % 12) for n in range(12)}
     now = {f"q{n}": chunks("p{}@1", n or 1, n + 1 if n < 11 else 2) for n in range(12)}
-    made = compare(*of_corpora((side(rows_of(asked, was)), side(rows_of(asked, now))), "1", "2"), resamples=50)
+    sides = side(rows_of(asked, was)), side(rows_of(asked, now))
+    made = compare(*of_corpora(sides, "12 pages", "11 pages"), resamples=50)
     assert ("page_deleted", "p0.md", 1) in culprits(made)
     assert {kind for kind, page, _ in culprits(made) if page != "p0.md"} == {"rechunked"}
 
@@ -106,6 +109,15 @@ def test_pages_that_are_not_named_are_counted_with_their_cause() -> None:
     made = compared({f"q{n}": found("other") for n in range(5)} | was, was)
     assert {kind for kind, _, _ in culprits(made)} == {"source_lost"}
     assert not [step for step in next_steps(made) if "for fewer questions" in step]
+
+
+def test_a_page_was_deleted_though_another_holds_one_of_its_texts() -> None:
+    texts = dict.fromkeys(("tea#contact", "coffee#contact"), "Write to us.")
+    asked = [question(f"q{n}", expected_chunks=[f"coffee#{n}" if n else "tea#contact"]) for n in range(4)]
+    was = {f"q{n}": found(f"coffee#{n}", "coffee#contact", "other", texts=texts) for n in range(1, 4)}
+    tea = {"q0": found("tea#contact", texts=texts)}
+    was, now = was | tea, dict.fromkeys(was, found("tea#contact", "other", texts=texts)) | tea
+    assert culprits(against(asked, was, now)) == [("page_deleted", "coffee", 3)]
 
 
 # Pages that rose
@@ -138,6 +150,13 @@ def test_a_new_page_may_change_the_order_far_below(order: str, kind: str) -> Non
     was = {f"q{place}": found(f"q{place}!", *"abcdef") for place in range(10)}
     now = {**was, **{f"q{place}": found("promo#1", f"q{place}!", *order) for place in range(6)}}
     assert culprits(compared(now, was)) == [(kind, "promo", 6)]
+
+
+def test_other_pages_of_another_search_are_not_new() -> None:
+    """Nothing of the first five is returned any more, and what was below them in another order."""
+    was = {f"q{n}": found(f"q{n}!", *(f"page{10 * n + m}" for m in range(9))) for n in range(8)}
+    now = {f"q{n}": found(*(f"page{10 * n + m}" for m in (8, 6, 7)), f"fresh{n % 2}") for n in range(8)}
+    assert "page_new" not in [kind for kind, _, _ in culprits(compared(now, was))]
 
 
 def test_several_new_pages_are_named_together() -> None:

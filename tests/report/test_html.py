@@ -23,7 +23,7 @@ from evaltrack.compare.changes import SAMPLED
 from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.metrics.criteria import Checked
-from evaltrack.records.row import Row
+from evaltrack.records.row import Row, RowSource
 from evaltrack.report.comparison_words import metric_lines
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
@@ -326,6 +326,12 @@ def test_a_source_that_lost_its_passage_is_the_same_source() -> None:
     assert moves(before, found_in(two, "other")) == {"other": 2, "page": 1}
     assert moves(before, found_in(two, "")) == {"other": 2, "page": 1}
     assert moves(before, found_in(cut, "page#1")) == {"page#1": 1, "other": 2}
+    by_title = patched(flat("a"), expected=["Page"], by_title=True)
+    was, now = (
+        by_title.model_copy(update={"sources": tuple(RowSource(chunk_id=key, title="Page") for key in keys)})
+        for keys in (("a1", "a3"), ("a3", "a1"))
+    )
+    assert moves(was, now) == {"Page": 1}  # its best chunk stands for a page
 
 
 def test_names_in_our_sentences_are_code_and_all_of_it_is_escaped() -> None:

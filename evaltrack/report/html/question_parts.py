@@ -80,7 +80,8 @@ def ranked(row: Row, other: Row | None, k: int) -> list[dict[str, Any]] | None:
     """
     if row.sources is None:
         return None
-    there = _places(other, {source_id(each) for each in row.sources}) if other and other.sources is not None else None
+    held = {source_id(source) for _, _, source in in_order(row)}
+    there = _places(other, held) if other and other.sources is not None else None
     expected, last = set(row.expected_keys), max(min(k, MOST), LISTED)
     lines = []
     for rank, keys, source in in_order(row):
