@@ -160,7 +160,7 @@ def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
         ("a", "pass", "fail", False),
         ("b", "pass", "fail", False),
     ]
-    assert both.loss.p == one.loss.p == 0.25
+    assert (none.loss.p, one.loss.p, both.loss.p) == (0.25, 0.5, 1)
     rate = {metric.name: metric for metric in both.metrics}["pass_rate"]
     assert (rate.baseline, rate.candidate) == (1, pytest.approx(1 / 3))
     words = {"a": f"accepted by ada, {day}: The pilot answered it.", "b": f"accepted by ada, {day}"}
