@@ -20,6 +20,7 @@ from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
+    from evaltrack.compare.comparison import Comparison, SetComparisons
     from evaltrack.tracking.baselines import Baseline
 
 
@@ -79,7 +80,7 @@ def compare(
     """
     from evaltrack.api.compare_runs import compare_runs, compare_sets
     from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison_files import annotations, check_suffix, json_text, write_comparison
+    from evaltrack.report.comparison_files import annotations, check_suffix, json_text
     from evaltrack.report.comparison_text import comparison_markdown, print_comparison
     from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown
     from evaltrack.system.files import check_result_file
@@ -110,11 +111,18 @@ def compare(
     print_result_as(output, partial(table, made), lambda: [json_of(made)], lambda: markdown_of(made))
     for line in chain.from_iterable(map(annotations, compared)) if github else ():
         print_command(line, err=output != "table")  # stdout has the table, or what a program reads
-    exit_code: int = made.exit_code
-    for name in output_file:
+    return _write_files(made, output_file)
+
+
+def _write_files(made: Comparison | SetComparisons, names: Sequence[str]) -> int:
+    """Write the comparison to each file. Return its exit code; a file that cannot be written makes a 0 inconclusive."""
+    from evaltrack.report.comparison_files import write_comparison
+
+    exit_code = made.exit_code
+    for name in names:
         try:
             write_comparison(made, name)
-        except EvaltrackError as error:  # a regression stays one
+        except EvaltrackError as error:
             say(f"Error: {error}")
             exit_code = exit_code or EXIT_INCONCLUSIVE
     return exit_code

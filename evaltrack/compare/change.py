@@ -141,8 +141,8 @@ class ChangedQuestions:
 
     `by_fate` lists those that differ, the worst first; very many questions are cut to the first. `fates` counts all.
     `same` has the candidate's rows of the identical questions, or of the first of very many, without texts of sources.
-    `failed_again` counts the errors of the candidate among questions that are not lost. `gone` are pages that several
-    questions returned, and none returns now.
+    `failed_again` counts the errors of the candidate among questions that are not lost. `gone_pages` are those that
+    several questions returned, and none returns now.
     """
 
     by_fate: Mapping[Fate, tuple[Change, ...]]
@@ -150,7 +150,7 @@ class ChangedQuestions:
     same: tuple[Row, ...] = ()
     errors: tuple[ErrorCount, ...] = ()
     failed_again: int = 0
-    gone: Set[str] = frozenset()
+    gone_pages: Set[str] = frozenset()
 
     @property
     def listed(self) -> list[Change]:

@@ -128,7 +128,7 @@ def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
         by_fate={fate: tuple(explainer.change(key, fate) for key in ids) for fate, ids in by_fate.items()},
         fates={fate: int((frame["fate"] == fate).sum()) for fate in FATES},
         same=same,
-        gone=explainer.all_sources.gone,
+        gone_pages=explainer.all_sources.gone_pages,
         errors=error_counts(frame),
         failed_again=int((paired.failed("c") & ~frame["lost"]).sum()),
     )

@@ -96,7 +96,7 @@ class _Shown:
         before, after = ([*(pair[place] for pair in pairs), *changed.same] for place in (0, 1))
         self._whole = len(before) >= num_common
         self._was, self._now = (_parts_by_page(rows) for rows in (before, after))
-        self._gone = changed.gone
+        self._gone_pages = changed.gone_pages
         worse = [(each.before, each.after) for each in changed.worse if each.before and each.after]
         between = {key for was, now in worse for key in _came_between(was, now)}
         self._new = {page for page in self._now.keys() - self._was if not between.isdisjoint(self._now[page])}
@@ -109,7 +109,7 @@ class _Shown:
         """Return the change of a page, or of a part of it, that a question lost."""
         if part in self._now.get(page, ()):
             return "page_rarer"
-        return "page_deleted" if page in self._gone else "source_lost"
+        return "page_deleted" if page in self._gone_pages else "source_lost"
 
 
 def _parts_by_page(rows: Iterable[Row]) -> dict[str, set[str]]:
@@ -126,10 +126,11 @@ def _came_between(before: Row, after: Row) -> set[str]:
     A new page changes the weights of all words, and so the order far below.
     """
     was, now = (dict.fromkeys(source_id(each) for each in row.sources or ()) for row in (before, after))
-    both = [key for key in was if key in now]
+    common = [key for key in was if key in now]
     first = [key for key in list(was)[: max(before.k, FIRST)] if key in now]
-    kept = first if len(first) > 1 else both
-    return now.keys() - was if kept == [key for key in now if key in kept] else set()
+    in_order_before = first if len(first) > 1 else common
+    in_order_now = [key for key in now if key in in_order_before]
+    return now.keys() - was if in_order_before == in_order_now else set()
 
 
 def _suspects(change: Change, shown: _Shown) -> Iterator[Culprit]:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby, zip_longest
+from itertools import chain, groupby, zip_longest
 from math import inf
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -86,16 +86,16 @@ class AllSources:
     """The facts on sources that all changed questions of two runs show, by ids and pages.
 
     `edited` sources have another text now, `kept` ones the same. `cut` ones come back in parts under the same ids.
-    `deleted` ones ranked above a source that is still returned, and no question returns them now. `gone` are pages that
-    several questions returned, and none returns now. `recut`: nearly no source kept its id, and the new ones have other
-    texts.
+    `deleted` ones ranked above a source that is still returned, and no question returns them now. `gone_pages` are
+    pages that several questions returned, and none returns now. `recut`: nearly no source kept its id, and the new ones
+    have other texts.
     """
 
     edited: Set[str] = field(default_factory=frozenset)
     kept: Set[str] = field(default_factory=frozenset)
     cut: Set[str] = field(default_factory=frozenset)
     deleted: Set[str] = field(default_factory=frozenset)
-    gone: Set[str] = field(default_factory=frozenset)
+    gone_pages: Set[str] = field(default_factory=frozenset)
     recut: bool = False
 
     @classmethod
@@ -131,7 +131,7 @@ class AllSources:
         moved = sum(not known.isdisjoint(now[key]) for key in fresh)
         smaller = min(len(was), len(now))
         recut = bool(known) and smaller >= ENOUGH and len(both) <= FEW * smaller and 2 * moved < len(fresh)
-        gone = set() if same is None else pages_gone(before, [*after.values(), *same])
+        gone = set() if same is None else pages_gone(before.values(), chain(after.values(), same))
         if fewer_pages:
             pages = [{page_of(each) for each in lost(row, after[key])} for key, row in before.items() if key in after]
             few = recut and len(gone) <= FEW * len({page_of(each) for each in old})
@@ -144,17 +144,21 @@ class AllSources:
         return key in self.edited or (page_of(source) in self.edited and key not in self.kept)
 
 
-def pages_gone(before: Mapping[str, Row], after: Iterable[Row]) -> set[str]:
+def pages_gone(before: Iterable[Row], after: Iterable[Row]) -> set[str]:
     """Return the pages of several rows of the baseline of which no row of the candidate has a source, or most texts."""
-    now = [each for row in after for each in row.sources or ()]
-    there, there_texts = {page_of(each) for each in now}, {each.text_digest for each in now}
-    times, texts = Counter[str](), defaultdict[str, set[str]](set)
-    for row in before.values():
-        times.update({page_of(each) for each in row.sources or ()})
-        for each in row.sources or ():
-            texts[page_of(each)] |= {each.text_digest or ""}
-    renamed = {page for page, held in texts.items() if 2 * len(held & there_texts) > len(held)}
-    return {page for page, number in times.items() if number >= SEVERAL} - there - renamed
+    times, texts, digests_now = Counter[str](), defaultdict[str, set[str | None]](set), set[str | None]()
+    for row in before:
+        pages = [(page_of(each), each.text_digest) for each in row.sources or ()]
+        times.update({page for page, _ in pages})
+        for page, digest in pages:
+            texts[page].add(digest)
+    gone = {page for page, number in times.items() if number >= SEVERAL}
+    for row in after:
+        if not gone:
+            break
+        gone -= {page_of(each) for each in row.sources or ()}
+        digests_now |= {each.text_digest for each in row.sources or () if each.text_digest}
+    return {page for page in gone if 2 * len(texts[page] & digests_now) <= len(texts[page])}
 
 
 def texts_by_id(sources: Iterable[RowSource]) -> dict[str, set[str]]:

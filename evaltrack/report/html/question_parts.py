@@ -80,8 +80,8 @@ def ranked(row: Row, other: Row | None, k: int) -> list[dict[str, Any]] | None:
     """
     if row.sources is None:
         return None
-    held = {source_id(source) for _, _, source in in_order(row)}
-    there = _places(other, held) if other and other.sources is not None else None
+    ids = {source_id(source) for _, _, source in in_order(row)}
+    other_places = _places(other, ids) if other and other.sources is not None else None
     expected, last = set(row.expected_keys), max(min(k, MOST), LISTED)
     lines = []
     for rank, keys, source in in_order(row):
@@ -90,9 +90,9 @@ def ranked(row: Row, other: Row | None, k: int) -> list[dict[str, Any]] | None:
             continue
         name = row.name_of(source)
         other_rank, other_source = None, None
-        if there is not None:
-            found = there.get(("id", source_id(source))) or there.get(("key", keys[0]))
-            other_rank, other_source = found or (0, None)
+        if other_places is not None:
+            match = other_places.get(("id", source_id(source))) or other_places.get(("key", keys[0]))
+            other_rank, other_source = match or (0, None)
         fields = {
             "rank": rank,
             "name": shown(name, NAME),
@@ -108,16 +108,16 @@ def ranked(row: Row, other: Row | None, k: int) -> list[dict[str, Any]] | None:
     return lines
 
 
-def _places(row: Row, held: Set[str]) -> dict[tuple[str, str], tuple[int, RowSource]]:
-    """Return rank and source by its id, marked `id`, where the other side holds the id, else by its keys.
+def _places(row: Row, other_ids: Set[str]) -> dict[tuple[str, str], tuple[int, RowSource]]:
+    """Return rank and source by its id, marked `id`, if the other side has this id, else by its keys, marked `key`.
 
     An edited source may no longer contain an expected passage, which is its key.
     """
     places: dict[tuple[str, str], tuple[int, RowSource]] = {}
     for rank, keys, source in in_order(row):
-        name = source_id(source)
-        found = [("id", name)] if name and name in held else [("key", key) for key in keys]
-        places |= dict.fromkeys(found, (rank, source))
+        own_id = source_id(source)
+        marked = [("id", own_id)] if own_id and own_id in other_ids else [("key", key) for key in keys]
+        places |= dict.fromkeys(marked, (rank, source))
     return places
 
 
