@@ -170,11 +170,12 @@ class Process:
             failed = ErrorFacts.model_validate_json(body) if word == FAILED else None
             is_out_of_memory = failed is not None and failed.kind == "memory"
             is_crowded = is_out_of_memory and len(self.waiting) > 1  # any of the calls may have taken the memory
-            if not is_crowded and (future := self.waiting.pop(int(number), None)):
+            future = None if is_crowded else self.waiting.pop(int(number), None)
+            if is_out_of_memory:  # killed before the answer is seen, else the next call could go to this process
+                self.kill("ran out of memory, and was killed")
+            if future:
                 self.has_answered = True
                 future.set_exception(failed.as_error()) if failed else future.set_result(body)
-            if is_out_of_memory:
-                self.kill("ran out of memory, and was killed")
 
     async def call(self, payload: bytes) -> bytes:
         """Return the function's result as JSON.

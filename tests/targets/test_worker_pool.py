@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -15,7 +16,7 @@ import pytest
 
 from evaltrack.records import Question, Row
 from evaltrack.targets import open_target
-from evaltrack.targets.worker_pool import Call, Pool
+from evaltrack.targets.worker_pool import Call, Pool, Process
 from tests.actors import gathered
 from tests.conftest import REPO
 from tests.targets.test_command import ends, written
@@ -96,6 +97,28 @@ def test_one_that_fills_the_memory_costs_one_of_eight_rows(write: Write, tmp_pat
     found, notes = rows(module, memory="300MB")
     assert the_failure(found) == "target_error: MemoryError: "
     assert "ran out of memory, and was killed" in notes[0]
+
+
+def test_no_call_is_made_in_a_process_that_is_about_to_be_killed(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    kill = Process.kill
+
+    def kill_slowly(process: Process, why: str) -> None:
+        time.sleep(0.5)
+        kill(process, why)
+
+    monkeypatch.setattr(Process, "kill", kill_slowly)
+    module = write(
+        """
+        import time
+
+        def ask(question):
+            if question == "bad":
+                raise MemoryError
+            time.sleep(1 if question == "good 2" else 0)  # it is the next one that is called alone
+            return ["a"]
+        """
+    )
+    assert the_failure(rows(module)[0]) == "target_error: MemoryError: "
 
 
 def test_what_cannot_be_sent_is_named(write: Write) -> None:
@@ -201,7 +224,7 @@ def test_processes_and_what_they_started_end_with_the_parent(
     )
     (tmp_path / "parent.py").write_text(
         "import asyncio\n"
-        "from evaltrack.targets.worker_pool import Call, Pool\n"
+        "from evaltrack.targets.worker_pool import Call, Pool, Process\n"
         f"pool = Pool('{OPENER}', '{module}:ask', 'a function')\n"
         f"asyncio.run(pool.call(Call.model_validate_json({CALL.model_dump_json()!r})))\n"
     )
