@@ -15,6 +15,7 @@ from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SECONDS, Side, numb
 from evaltrack.errors import Guide, UsageError, listed, printable
 from evaltrack.metrics.catalogue import BY_METRIC, GROUP_METRICS, own_scores_of
 from evaltrack.metrics.measure import NO_OVERALL, passes
+from evaltrack.records.base import count
 from evaltrack.records.row import PRINTS, Row, majority
 from evaltrack.records.run import Run
 from evaltrack.report.run_text import RUN_SCHEMA
@@ -67,6 +68,8 @@ def side_of_table(info: Run, path: Path) -> Side:
     with whose():
         check_rows(path, info.num_questions, (*ALWAYS, *PRINTS))
         frame = side_frame(read_groups(path, light_columns(info)))
+        if (errors := int(frame["error"].count())) != info.num_errors:
+            raise damaged(path.name, f"{count(errors, 'row')} ended in errors, and the run counts {info.num_errors:,}")
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return Side(info, frame, rows)
