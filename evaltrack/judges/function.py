@@ -46,6 +46,7 @@ class FunctionJudge(Judge):
         function = function or import_function(name, "judge", Guide.JUDGE_FUNCTION)
         if not binds(inspect.signature(function), "question", "response"):
             raise UsageError(f"judge `{name}`: must take (question, response)", guide=Guide.JUDGE_FUNCTION)
+        self.digest = sha256(_code(function).encode()).hexdigest()[:16]
         self._imports = ProjectImports(function)
         self._call = user_call(function, own_loop=False)
 
@@ -83,7 +84,7 @@ class ProcessJudge(Pool, Judge):
 
     def __init__(self, name: str) -> None:
         super().__init__("evaltrack.judges.function:answering", name, f"judge `{name}`")
-        self.name = name
+        self.name, self.digest = name, self.facts["digest"]
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """Return the function's verdict.
@@ -104,7 +105,9 @@ def answering(name: str) -> Service:
         UsageError: it cannot be imported, or does not take a question and a response.
     """
     judge = FunctionJudge(name)
-    return Service(lambda call: judge(call.question, call.response), lambda: {"files": judge.files})
+    return Service(
+        lambda call: judge(call.question, call.response), lambda: {"files": judge.files, "digest": judge.digest}
+    )
 
 
 ATTRIBUTE = "__evaltrack_score__"
