@@ -144,7 +144,7 @@ def choose_candidate(
 
 
 def _newest_candidate(store: Store, experiment: str | None, golden: str | None, baseline: Run | None) -> Run:
-    """Return the newest finished run of a golden set. A named baseline gives the set, and is not taken itself.
+    """Return the newest finished run of a golden set, which a named baseline gives.
 
     Raises:
         UsageError: there is no such run.
@@ -155,8 +155,8 @@ def _newest_candidate(store: Store, experiment: str | None, golden: str | None, 
     else:
         chosen = choose_experiment(store, experiment, may_create=False)
         where, place = chosen.experiment_id, f" in experiment `{shown_text(chosen.name)}`"
-    golden, but = (baseline.signature.golden, baseline.run_id) if baseline else (golden, "")
-    candidate = newest_evaluation(store, where, golden, but=but)
+    golden = baseline.signature.golden if baseline else golden
+    candidate = newest_evaluation(store, where, golden)
     _check_newest(store, where, golden, candidate)
     if candidate is None:
         which = f" of golden set `{golden}`" if golden else ""

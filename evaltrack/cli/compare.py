@@ -31,7 +31,7 @@ EXPERIMENT_HELP = "MLflow experiment of the newest run.  [default: MLflow's own,
 LOG_HELP = "Record the comparison on the candidate's run.  [default: yes]"
 ALL_HELP = "Show each rule, metric, domain and changed question in the terminal."
 FILES_HELP = "Also write a .html, .md, .json, .xml or .txt file; repeatable."
-COMPARED = in_group("What is compared")
+COMPARED = in_group("What is compared") | {"callback": no_empty_name}
 
 
 @click.command(cls=GroupedCommand)

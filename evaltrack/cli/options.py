@@ -70,7 +70,7 @@ def no_empty_name(ctx: click.Context, param: click.Parameter, value: Any) -> Any
     """
     typed = param.name and ctx.get_parameter_source(param.name) is click.core.ParameterSource.COMMANDLINE
     if typed and (value == "" or (isinstance(value, tuple) and "" in value)):
-        raise UsageError("an argument is empty (a variable that is not set?); write a name, or leave it out")
+        raise UsageError("an argument or option is empty (a variable that is not set?); write a name, or leave it out")
     return value
 
 

@@ -132,14 +132,14 @@ def check_ended(run: Run) -> None:
         raise InconclusiveError(f"run {run.run_id} is still {run.status}; {cure}")
 
 
-def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, but: str = "") -> Run | None:
-    """Return the last started evaluation that finished, of one golden set or of any. `but` excludes one run.
+def newest_evaluation(store: Store, experiment_id: str, golden: str | None) -> Run | None:
+    """Return the last started evaluation that finished, of one golden set or of any.
 
     Raises:
         UsageError: it is one of several golden sets that were evaluated together, and none of them is named.
         TrackingError: the store does not answer.
     """
-    runs = [run for run in finished_runs(store, experiment_id, golden, 2) if run.info.run_id != but]
+    runs = list(finished_runs(store, experiment_id, golden, 1))
     if not runs:
         return None
     parent = "" if golden else runs[0].data.tags.get(PARENT_TAG, "")

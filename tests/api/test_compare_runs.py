@@ -14,7 +14,7 @@ from evaltrack.api.compare_runs import compare_sets
 from evaltrack.api.run_several import run_sets
 from evaltrack.cli import _run
 from evaltrack.compare.comparison import ComparedSet, SetComparisons
-from evaltrack.errors import UsageError
+from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.report.comparison_words import reasons
 from evaltrack.report.sets import sets_markdown
 from tests.files import data, put
@@ -180,6 +180,8 @@ def test_the_newest_run_is_of_the_experiment_that_is_chosen(
     candidates = [made.candidate.run_id for made in (by_variable, by_name, by_baseline)]
     assert candidates == [broken.run_id, broken.run_id, second.run_id]
     assert (by_name.verdict, by_baseline.verdict) == ("regression", "ok")
+    with pytest.raises(InconclusiveError, match=f"run {second.run_id} would be compared with itself"):
+        compare_runs(baseline=second.run_id)
     mlflow.MlflowClient(store_uri).create_experiment("empty")
     with pytest.raises(UsageError, match="no finished run of golden set `one` in experiment `empty`"):
         compare_runs(baseline=first.run_id, experiment="empty")
