@@ -16,6 +16,7 @@ from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.resume import saved_command
 from evaltrack.evaluation.settings import Command
 from evaltrack.metrics.aggregate import Ledger
+from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.records import Row
 from evaltrack.records.base import count
 from evaltrack.records.run import Run, why_another_system
@@ -107,9 +108,8 @@ class CandidateRerunner:
             rows.update(side.rows(set(ids) - rows.keys(), ()))
         plan, runner = self._open()
         if not self._rounds:
-            self.say(
-                f"rerunning {count(len(ids), 'question')}, to tell broken from flaky ones; {self.limit:,} calls at most"
-            )
+            most = count(self.limit, "call")
+            self.say(f"rerunning {count(len(ids), 'question')}, to tell broken from flaky ones; {most} at most")
         answers: dict[str, Answer] = {}
 
         def take(row: Row) -> None:
@@ -139,14 +139,16 @@ class CandidateRerunner:
     def _answer(self, again: Row) -> Answer:
         was, now = (rows.get(again.id) for rows in self._rows)
         judged = bool(again.verdicts)
-        same = _content(again, judged=judged) == _content(now, judged=judged)
+        before, asked, rerun = (_content(row, judged=judged) for row in (was, now, again))
+        same = rerun == asked
         same_tools = now is not None and again.scores.get("tools_called") == now.scores.get("tools_called")
         return Answer(
             passed=again.passed,
             same=same,
             judge_changed=judged and same and same_tools and again.passed is True,
-            same_scores=now is not None and again.passed == now.passed and _scores(again) == _scores(now),
-            as_before=_content(was, judged=True) == _content(again, judged=True) != _content(now, judged=True),
+            same_scores=now is not None and again.passed == now.passed and _same_scores(again, now),
+            same_answer=_content(again, judged=True) == _content(now, judged=True),
+            as_before=rerun == before if before != asked else None,
         )
 
     def _open(self) -> tuple[Plan, asyncio.Runner]:
@@ -173,9 +175,10 @@ def _content(row: Row | None, *, judged: bool) -> object:
     return row.scored_names, row.error, row.declined, row.answer if judged else None
 
 
-def _scores(row: Row) -> object:
-    names = ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_score")
-    return [row.scores.get(name) for name in names]
+def _same_scores(again: Row, now: Row) -> bool:
+    """Return True if a rerun has the scores of the run, as far as both have them; those of usage always vary."""
+    names = [name for name in again.scores.keys() & now.scores.keys() if BY_NAME[name].tells_result]
+    return all(again.scores[name] == now.scores[name] for name in names)
 
 
 def _check_same(plan: Plan, run: Run) -> None:

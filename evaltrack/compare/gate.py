@@ -46,6 +46,11 @@ class Gate:
     kind: GateKind = "auto"
     explicit: frozenset[str] = frozenset()
 
+    @property
+    def needed(self) -> float:
+        """The share of the questions that must be measured again."""
+        return MIN_COVERAGE if self.min_coverage is None else self.min_coverage
+
 
 def parse_drops(
     texts: Iterable[str], table: MetricTable | None = None

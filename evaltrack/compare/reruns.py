@@ -53,14 +53,16 @@ class Answer:
     """The result of one rerun.
 
     `passed` is None if it was not measured. `same`: it has the sources of the candidate's run, and its answer if that
-    is judged; `same_scores`: its scores; `as_before`: the baseline's answer and sources, which are not the candidate's;
-    `judge_changed`: it passed by the judge alone, who read the same as in the candidate's run.
+    is judged; `same_scores`: its scores; `same_answer`: its sources and its answer. `as_before`: it has the baseline's
+    sources, and answer if that is judged; None if the candidate has them too. `judge_changed`: it passed by the judge
+    alone, who read the same as in the candidate's run.
     """
 
     passed: bool | None
     same: bool
     same_scores: bool
-    as_before: bool = False
+    same_answer: bool = True
+    as_before: bool | None = False
     judge_changed: bool = False
 
 
@@ -108,15 +110,16 @@ class Rerun:
 class Reruns:
     """All reruns of a comparison.
 
-    `varied`: answers vary, by reruns or by trials; None if that is not known. `another_system`: the rerun system is not
-    the candidate. `why_not` is the reason that nothing was rerun, or that reruns were not measured. `tokens` and `usd`
-    are the total cost.
+    `varied`: scores vary, by reruns or by trials; None if that is not known. `reworded`: answers or sources vary.
+    `another_system`: the rerun system is not the candidate. `why_not` is the reason that nothing was rerun, or that
+    reruns were not measured. `tokens` and `usd` are the total cost.
     """
 
     by_id: Mapping[str, Rerun] = field(default_factory=dict)
     calls: int = 0
     varied: bool | None = None
     another_system: bool = False
+    reworded: bool = False
     why_not: str | None = None
     tokens: int = 0
     usd: float | None = None
@@ -163,6 +166,8 @@ class _Session:
     def result(self) -> Reruns:
         """Rerun, and return the state of each question that broke."""
         states = self._rerun_broken()
+        if not self._calls and self._questions.fell:
+            self._ask(self._questions.fell[:PROBES])
         another = self._is_another_system()
         consistent = [key for key, state in states.items() if state == "unclear"]
         if another:
@@ -171,14 +176,13 @@ class _Session:
             state = self._against_luck(len(consistent))
             cut_off = state != "lucky" and not self._same and any(self._failed[key] < RERUNS for key in consistent)
             states |= dict.fromkeys(consistent, "unclear" if cut_off else state)
-        if not self._calls and self._questions.fell:
-            self._ask(self._questions.fell[:PROBES])
         measured = [answer for answers in self._measured.values() for answer in answers]
         return Reruns(
             {key: self._rerun(key, state) for key, state in states.items()},
             self._calls,
             not all(each.same_scores for each in measured) if measured else None,
             another,
+            reworded=not all(each.same_answer for each in measured),
             why_not=self._why_not([key for key, state in states.items() if state == "not rerun"]),
         )
 
@@ -255,13 +259,18 @@ class _Session:
         Broken questions are chosen for failing, so that those of a flaky system pass again; others are not chosen. Only
         one or two with the baseline's answers are flaky questions.
         """
-        before = [answers[0].as_before for answers in self._measured.values()]
+        before = self._as_before()
         if not before or sum(before) < SHARE_AS_BEFORE * len(before):
             return False
         others = [key for key in (*self._questions.fixed, *self._questions.changed) if key not in self._measured]
         self._ask(list(dict.fromkeys(others))[:PROBES])
-        before = [answers[0].as_before for answers in self._measured.values()]
+        before = self._as_before()
         return sum(before) >= max(MANY_AS_BEFORE, SHARE_AS_BEFORE * len(before))
+
+    def _as_before(self) -> list[bool]:
+        """Return for each rerun question that differs if its first rerun gave the baseline's answer."""
+        first = [answers[0].as_before for answers in self._measured.values()]
+        return [each for each in first if each is not None]
 
     def _against_luck(self, consistent: int) -> RerunState:
         """Decide if questions that fail consistently broke, or if the baseline passed them once by luck."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import get_args
 
 from evaltrack.compare.comparison import Comparison, MetricDelta, Rule, RuleState, Verdict
-from evaltrack.compare.gate import MIN_COVERAGE, Gate
+from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import Paired
-from evaltrack.metrics.catalogue import LATENCIES
+from evaltrack.metrics.catalogue import USAGE
 from evaltrack.metrics.metric import EXACT
 from evaltrack.stats.significance import holm
 
@@ -69,13 +69,14 @@ def _decides(rule: Rule, gate: Gate) -> bool:
 def _states(made: Comparison, metrics: Mapping[Name, MetricDelta]) -> dict[Name, RuleState]:
     """Return the state of each rule on a mean, and of `FLIPS` if a loss must be significant.
 
-    Latencies always vary, and are tested if enough questions are beyond the quantile. Other rules are tested only if
-    the answers vary.
+    Latencies and tokens always vary; latencies are tested if enough questions are beyond the quantile. Scores of the
+    user's own are tested if the answers vary, which reruns do not score; other rules if the scores vary.
     """
     evidence, tested = made.gate.kind == "evidence", metrics
     if not evidence and (made.gate.kind == "seed" or not made.reruns.varied):
-        vary = {each.metric for each in LATENCIES} if made.gate.kind == "auto" else set()
-        tested = {name: each for name, each in metrics.items() if name[1] in vary and each.interval}
+        vary = USAGE if made.gate.kind == "auto" else ()
+        own = made.gate.kind == "auto" and made.reruns.reworded
+        tested = {name: m for name, m in metrics.items() if (m.name in vary and m.interval) or (m.own and own)}
     states: dict[Name, RuleState] = {
         name: "broken" if metric.over else "held" for name, metric in metrics.items() if name not in tested
     }
@@ -112,10 +113,15 @@ def _flips(made: Comparison, states: Mapping[Name, RuleState]) -> Iterator[Rule]
 
 
 def _unmeasured(gate: Gate, by_place: Mapping[str, Sequence[MetricDelta]], paired: Paired) -> Iterator[Rule]:
-    """Yield rules whose metric was not measured on both sides; a default rule only if one side measured it.
+    """Yield rules whose metric was not measured on both sides, or again on too few questions besides the lost ones.
 
-    A rule is not applied if a selection has none of its questions.
+    A default rule applies if one side measured its metric. None applies if a selection has none of its questions.
     """
+    lost, may_lack = int(paired.frame["lost"].sum()), 1 - gate.needed
+    for where, metric in ((place, each) for place, metrics in by_place.items() for each in metrics if each.threshold):
+        was = metric.n + metric.num_lost
+        if metric.num_lost > lost + may_lack * was + EXACT:
+            yield Rule("not measured", "unknown", where=where, names=(metric.name,), value=metric.n, limit=was)
     measured = {where: {metric.name for metric in metrics} for where, metrics in by_place.items()}
     common, sides = set(paired.frame["id"].to_numpy()), (paired.baseline.frame, paired.candidate.frame)
     for name in sorted(gate.drops.keys() - measured[""]):
@@ -138,13 +144,13 @@ def _uncovered(gate: Gate, paired: Paired) -> Iterator[Rule]:
     allowed = 0.0 if gate.min_coverage is None else (1 - gate.min_coverage) * (common - failed) + EXACT
     if lost:
         yield Rule("lost", "unknown" if lost > allowed else "held", value=lost, limit=int(allowed))
-    needed = MIN_COVERAGE if gate.min_coverage is None else gate.min_coverage
     whole, left = common + edited + removed, common - lost - failed
-    if (edited or removed or failed) and left < needed * whole:
+    if (edited or removed or failed) and left < gate.needed * whole:
         yield Rule("coverage", "unknown", value=left, limit=whole)
     sides = (paired.baseline, paired.candidate)
     fewer = min(len(side.frame) for side in sides)
-    if paired.not_selected and common + edited < needed * fewer:
+    if paired.not_selected and common + edited < gate.needed * fewer:
         yield Rule("coverage", "unknown", value=common, limit=fewer)
-    if any(side.info.signature.selection for side in sides) and not gate.allow_partial:
+    parts = [side for side in sides if side.info.signature.selection or side.info.status == "KILLED"]
+    if parts and not gate.allow_partial:
         yield Rule("partial", "unknown")

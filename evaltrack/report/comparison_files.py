@@ -95,7 +95,9 @@ def _result(change: Change, comparison: Comparison) -> str:
         unclear = comparison.reruns.another_system or (change.rerun is not None and change.rerun.state == "unclear")
         counts = change.counts and comparison.verdict == "regression"
         return "failure" if counts else "error" if unclear else ""
-    return "error" if change.fate == "lost" else "skipped" if {change.was, change.now} <= UNMEASURED else ""
+    if change.fate == "lost" and comparison.verdict != "ok":
+        return "error"
+    return "skipped" if {change.was, change.now} <= UNMEASURED else ""
 
 
 UNMEASURED = {"error", "not measured"}

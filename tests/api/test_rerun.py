@@ -32,8 +32,10 @@ from tests.tracking.test_tags import git
 TARGET = f"python:{__name__}:ask"
 IDS = "abcdefgh"
 
-script: dict[str, list[bool | None]] = {}
-"""What the target does for each question, one time after the other: finds it, does not, fails (None); then the last."""
+script: dict[str, list[bool | str | None]] = {}
+"""What the target does for each question, one time after the other: finds it, does not, fails (None), says a text and
+declines; then the last."""
+said = {"answer": "so"}
 asked: defaultdict[str, int] = defaultdict(int)
 
 
@@ -44,7 +46,9 @@ def ask(question: Question, k: int) -> Response:
     asked[question.id] += 1
     if turn is None:
         raise RuntimeError("down")
-    return Response(answer="so", sources=(Source(chunk_id="x" if turn else "y"),))
+    declined = isinstance(turn, str)
+    answer = turn if isinstance(turn, str) else said["answer"]
+    return Response(answer=answer, sources=(Source(chunk_id="x" if turn else "y"),), abstained=declined)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +66,9 @@ def found_run(uri: str, folder: Path, **settings: Any) -> RunResult:
     return run_eval(golden, target=TARGET, tracking_uri=uri, **usual | settings)
 
 
-def pair(uri: str, folder: Path, turns: dict[str, list[bool | None]], **settings: Any) -> tuple[RunResult, RunResult]:
+def pair(
+    uri: str, folder: Path, turns: dict[str, list[bool | str | None]], **settings: Any
+) -> tuple[RunResult, RunResult]:
     before = found_run(uri, folder, **settings)
     script.update(turns)
     asked.clear()
@@ -91,7 +97,7 @@ class Made:
         monkeypatch.setenv("EVALTRACK_STATE_DIR", str(self.folder / "state"))
         monkeypatch.setenv("MLFLOW_TRACKING_URI", self.uri)
 
-    def pair(self, turns: dict[str, list[bool | None]], before: str = "") -> tuple[RunResult, RunResult]:
+    def pair(self, turns: dict[str, list[bool | str | None]], before: str = "") -> tuple[RunResult, RunResult]:
         """A candidate whose questions did as scripted, and a baseline in which those named in `before` failed; what the
         target does from now on is the rest of the script.
         """
@@ -186,10 +192,22 @@ def test_a_question_edited_since_is_not_rerun(made: Made, golden_text: str) -> N
     assert found.verdict == "regression"
 
 
-def test_answers_of_the_baseline_are_of_another_system(made: Made) -> None:
+@pytest.mark.parametrize("words", ["so", "thus"])
+def test_answers_of_the_baseline_are_of_another_system(made: Made, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody judges the answers, whose words may vary."""
+    monkeypatch.setitem(said, "answer", words)
     found = compared(made.pair({key: [False, True] for key in "abcde"}), made.uri)
     assert (found.verdict, found.reruns.another_system) == ("unknown", True)
-    assert say.headline(found).startswith("Unknown: the rerun target is not the evaluated one")
+    assert say.headline(found).startswith("Unknown: another system was rerun, or these questions are flaky")
+
+
+def test_a_rise_of_false_abstentions_is_tested_where_declining_varies(store_uri: str, tmp_path: Path) -> None:
+    turns: dict[str, list[bool | str | None]] = {key: ["no", *[True] * (key in "cd")] for key in "abcd"}
+    found = compared(pair(store_uri, tmp_path, turns), store_uri)
+    assert (found.verdict, found.reruns.calls, found.reruns.varied) == ("ok", 4, True)
+    assert [(rule.metric.name, rule.state) for rule in found.rules if rule.metric] == [
+        ("false_abstention_rate", "not shown")
+    ]
 
 
 def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.reruns import Answer, Questions, RerunState, rerun_questions
 from evaltrack.errors import UsageError
+from evaltrack.metrics.metric import Threshold
+from evaltrack.records import OwnScore
 from evaltrack.records.row import Row
 from evaltrack.report.comparison_words import reasons
 from evaltrack.report.schemas.comparison import comparison_json
@@ -26,7 +28,7 @@ class Turns:
     """Answers as they are written: `.` passes, `x` fails, `e` was not measured, `b` is the baseline's answer.
 
     A question that is not named fails as before; the last turn goes on. Capital letters are other answers to the same
-    end.
+    end, and `U` one of a candidate whose content is the baseline's.
     """
 
     turns: Mapping[str, str] = field(default_factory=dict)
@@ -44,8 +46,9 @@ class Turns:
             turns = self.turns.get(key, "x")
             turn = turns[min(self.asked.count(key), len(turns) - 1)]
             self.asked.append(key)
-            passed = {"x": False, "X": False, "e": None}.get(turn, True)
-            answers[key] = Answer(passed, same=turn == "x", same_scores=turn in "xX", as_before=turn == "b")
+            passed = {"x": False, "X": False, "U": False, "e": None}.get(turn, True)
+            as_before, same = None if turn == "U" else turn == "b", turn == "x"
+            answers[key] = Answer(passed, same, same_scores=turn in "xXU", same_answer=same, as_before=as_before)
         return answers
 
 
@@ -155,8 +158,10 @@ def test_no_more_calls_are_made_than_allowed() -> None:
 def test_another_system_is_seen_by_the_answers_of_the_baseline() -> None:
     """Nothing is dismissed then. Of a flaky system those that were fixed do not give the baseline's answers."""
     keys = ["q", "r", "s"]
-    rerun = rerun_questions(Questions(keys, changed=["c"]), Turns(dict.fromkeys([*keys, "c"], "b")))
-    assert (rerun.another_system, {each.state for each in rerun.by_id.values()}) == (True, set())
+    for reworded in "bU":
+        turns = dict.fromkeys(keys, "b") | dict.fromkeys("cd", reworded)
+        rerun = rerun_questions(Questions(keys, changed=["c", "d"]), Turns(turns))
+        assert (rerun.another_system, {each.state for each in rerun.by_id.values()}) == (True, set())
     flaky = rerun_questions(Questions(keys, fixed=["f", "g"]), Turns(dict.fromkeys(keys, "b") | {"f": ".", "g": "."}))
     assert (flaky.another_system, {each.state for each in flaky.by_id.values()}) == (False, {"flaky"})
     one = rerun_questions(Questions(["q"]), Turns({"q": "b"}))
@@ -258,7 +263,7 @@ def test_another_system_is_said_first_and_nothing_is_dismissed() -> None:
     made = compared(3, Turns(dict.fromkeys(("q0", "q1", "q2"), "b")), ONLY_FLIPS)
     assert (made.verdict, reasons(made)[0]) == (
         "unknown",
-        "the rerun target is not the evaluated one: it gives the baseline's answers",
+        "another system was rerun, or these questions are flaky: the reruns give the baseline's answers",
     )
 
 
@@ -270,12 +275,24 @@ def test_a_mean_counts_only_if_it_is_shown_where_answers_vary() -> None:
 
 
 def test_a_mean_that_fell_without_a_flip_is_rerun_to_see_whether_anything_varies() -> None:
-    """Up to ten questions once; the same scores again make it a regression."""
+    """Up to ten questions once; the same scores again make it a regression, the baseline's answers unknown."""
     now = rows_of(TEN, {each.id: found("x", "y", f"{each.id}!") for each in TEN[:4]})
-    for turn, verdict in (("x", "regression"), (".", "ok")):
+    for turn, verdict in (("x", "regression"), (".", "ok"), ("b", "unknown")):
         asker = Turns(dict.fromkeys((each.id for each in TEN), turn))
         made = compare(side(rows_of(TEN, {})), side(now), rerunner=asker, resamples=50)
         assert (made.verdict, sorted(asker.asked)) == (verdict, ["q0", "q1", "q2", "q3"])
+
+
+@pytest.mark.parametrize(("turn", "verdict"), [("x", "regression"), ("X", "ok")])
+def test_a_score_of_ones_own_is_tested_where_answers_vary(turn: str, verdict: str) -> None:
+    """Three of ten are worse by it alone, and reruns do not compute it."""
+    tone = OwnScore(name="tone", computed_by="f", digest="1")
+    sides = (
+        side([patched(each, tone=float(place >= worse)) for place, each in enumerate(rows_of(TEN, {}))], scores=(tone,))
+        for worse in (0, 3)
+    )
+    gate = Gate({"tone": Threshold(0.1, relative=True)})
+    assert compare(*sides, gate, rerunner=Turns({f"q{n}": turn for n in range(3)}), resamples=50).verdict == verdict
 
 
 # Trials

@@ -106,6 +106,36 @@ def test_a_metric_that_only_one_side_measured_has_a_default_rule_that_is_unknown
         assert any(words.startswith("Judge score has a rule, but was not measured") for words in reasons(made))
 
 
+@pytest.mark.parametrize(("again", "verdict"), [(9, "ok"), (8, "unknown")])
+@pytest.mark.parametrize("where", ["", "d:"])
+def test_a_metric_that_was_measured_again_on_few_questions_is_unknown(where: str, again: int, verdict: str) -> None:
+    """Lost questions are not counted twice."""
+    tone = OwnScore(name="tone", computed_by="f", digest="0")
+    config = ComparisonConfig.of(max_drop=f"{where}tone=5%")
+    was, now = (
+        [patched(each, tone=1.0) if place < most else each for place, each in enumerate(rows_of(TEN, {}))]
+        for most in (10, again)
+    )
+    made = compare(side(was, scores=(tone,)), side(now, scores=(tone,)), config.rules(metric_table((tone,))))
+    assert made.verdict == verdict
+    words = f"tone has a rule, but was measured on 8 of 10 questions, of those in the baseline{' in d' * bool(where)}"
+    assert verdict == "ok" or reasons(made)[0] == words
+    lost = compare(side(rows_of(TEN, {})), side(rows_of(TEN, {f"q{n}": DOWN for n in range(3)})), resamples=50)
+    assert [rule.kind for rule in lost.rules if rule.state == "unknown"] == ["lost"]
+
+
+@pytest.mark.parametrize("ends", [("KILLED", "FINISHED"), ("FINISHED", "KILLED")])
+def test_an_interrupted_run_is_a_part(ends: tuple[str, str]) -> None:
+    sides = [side(rows_of(TEN, {})) for _ in ends]
+    sides = [replace(each, info=replace(each.info, status=end)) for each, end in zip(sides, ends, strict=True)]
+    made, whose = compare(*sides, resamples=50), ("baseline", "candidate")[ends.index("KILLED")]
+    assert (made.verdict, reasons(made)[0]) == (
+        "unknown",
+        f"the {whose} was interrupted; use --allow-partial to allow this",
+    )
+    assert compare(*sides, Gate(allow_partial=True), resamples=50).verdict == "ok"
+
+
 def of_part(made: Side, questions: int) -> Side:
     """The side as a run of a part of its golden set."""
     part = SelectedPart(by="sample", questions=questions, total=10, whole_digest="0")
@@ -147,6 +177,11 @@ def test_few_flips_are_no_evidence_and_no_pass(kind: GateKind, verdict: str) -> 
     assert reasons(uniform)[0].startswith("Recall@5 fell from 1.000 to 0.000")
 
 
+def test_the_headline_of_an_unknown_rule_ends_before_its_limit() -> None:
+    made = compared(1, Gate({"mrr": Threshold(0.01, relative=True)}, allow_flips=1, kind="evidence"))
+    assert say.headline(made).startswith("Unknown: MRR fell from 1.000 to 0.900, 10.0 %. 1 question broke")
+
+
 def test_the_rules_that_are_tested_share_one_level() -> None:
     """Eight of fifty broke and one was fixed, p = 0.02: alone that is shown, beside another rule it is not."""
     was, now = rows_of(FIFTY, {"q49": found("x")}), rows_of(FIFTY, {f"q{n}": found("x") for n in range(8)})
@@ -162,6 +197,13 @@ def test_a_loss_that_could_have_been_shown_and_is_not_is_chance() -> None:
     made = compare(side(was), side(now), Gate(kind="evidence"), resamples=100)
     assert (made.verdict, made.rules[0].state) == ("ok", "not shown")
     assert reasons(made)[0] == "10 questions broke (allowed: 0); 6 were fixed; not significant"
+
+
+def test_tokens_are_tested_though_no_answer_varies() -> None:
+    was, now = ([patched(each, num_tokens=tokens) for each in rows_of(TEN, {})] for tokens in (10.0, 30.0))
+    gate = Gate({"num_tokens": TENTH})
+    assert compare(side(was), side(now), gate, resamples=50).verdict == "regression"
+    assert compare(side(was), side([*now[:3], *was[3:]]), gate, resamples=50).verdict == "ok"
 
 
 @pytest.mark.parametrize(

@@ -189,11 +189,16 @@ def test_a_single_group_is_shown_only_where_it_regressed_and_those_that_did_come
     assert [group.name for group in groups] == ["travel", *["rail"] * 30]
 
 
+def test_a_lost_question_is_no_error_of_a_gate_that_allows_it() -> None:
+    assert 'tests="4" failures="0" errors="2"' in comparison_junit(quiet(verdict="unknown", lost=(LOST,)))
+    assert 'tests="4" failures="0" errors="0"' in comparison_junit(quiet(verdict="ok", lost=(LOST,)))
+
+
 @pytest.mark.parametrize("render", [shown, comparison_markdown, comparison_junit, json_text, comparison_html])
 def test_where_another_system_answered_the_reruns_nothing_is_dismissed(render: Callable[[Comparison], str]) -> None:
     rules = (Rule("another system", "unknown", value=1),)
     text = render(quiet(verdict="unknown", rules=rules, flips=(FLIP,), reruns=Reruns(calls=3, another_system=True)))
-    assert "another_system" in text or "is not the evaluated one" in text
+    assert "another_system" in text or "another system was rerun" in text
     assert not re.search("not count|lucky|excused.{,3}true", re.sub("(?s)<script.*?</script>", "", text))
     assert render is not comparison_junit or '<error message="7 (travel) broke' in text
 
