@@ -413,7 +413,6 @@ class _Evaluation:
     def _result(self, status: Status) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
         ledger, summary = self.ledger, self.summary
-        judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         judge_prices = settings.judge_prices if plan.judges or ledger.calls["judge"] else None
         costs = {
             whose: price.cost(ledger.usage[whose])
@@ -425,7 +424,7 @@ class _Evaluation:
             run_id=run.run_id,
             experiment_id=run.experiment_id,
             status=status,
-            signature=signature if judged else signature.unjudged(),
+            signature=signature,
             metrics=summary.metrics,
             counts=summary.counts,
             totals=summary.totals | ledger.totals | ({} if settings.trials > 1 else {"trial_errors": 0}),

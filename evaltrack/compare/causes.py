@@ -88,7 +88,10 @@ def _cause(
 def _findings(ahead: Differences, back: Differences) -> Iterator[Finding]:
     """Yield all differences, unordered. In the direction of `ahead`, the change is a loss."""
     fell, judged = _lost(ahead)
-    if (ahead.good.sources is None) != (ahead.bad.sources is None):
+    lacks = "" if ahead.gain or ahead.good.unmeasured.get("recall_at_k") else ahead.bad.unmeasured.get("recall_at_k")
+    if lacks and ahead.bad.sources:
+        yield Cause("no_longer_reports_sources", lacks), True
+    elif (ahead.good.sources is None) != (ahead.bad.sources is None):
         yield _reporting(ahead)
     else:
         yield from _sources(ahead, back, fell, judged)
@@ -130,10 +133,11 @@ def _reporting(ahead: Differences) -> Finding:
     """
     stopped = (ahead.bad.sources is None) != ahead.gain
     kind: CauseKind = "no_longer_reports_sources" if stopped else "now_reports_sources"
+    cause = Cause(kind, CAUSES[kind].sentence or CAUSES[kind].title)
     if ahead.bad.sources is not None:
-        return Cause(kind, CAUSES[kind].title), ahead.bad.scores.get("hit") == 0
+        return cause, ahead.bad.scores.get("hit") == 0
     explains = (bool(ahead.expected) or ahead.same_answer) and ahead.declined != (False, True)
-    return Cause(kind, CAUSES[kind].title), explains
+    return cause, explains
 
 
 def _sources(ahead: Differences, back: Differences, fell: bool, judged: bool) -> Iterator[Finding]:

@@ -64,10 +64,6 @@ class Signature(Record):
         """The names of the user's own scores."""
         return tuple(score.name for score in self.scores)
 
-    def unjudged(self) -> Signature:
-        """Return the signature without its judge, for a run with nothing to judge, where every judge gives the same."""
-        return self.model_copy(update={"judge": "none", "judge_prompt": ""})
-
 
 class Weights(Record):
     """The exponents of the combined score."""

@@ -56,7 +56,7 @@ def test_a_judge_that_had_no_answer_to_judge_is_named(store_uri: str, tmp_path: 
     judge.write_text('{"id": 1, "overall_score": 1, "judge": "people"}\n')
     shared: dict[str, Any] = {"target": lambda _: ["a#1"], "tracking_uri": store_uri, "traces": "off"}
     made = run_eval(small_set(tmp_path), judge=f"recorded:{judge}", **shared)
-    assert made.signature.judge == "none"
+    assert made.signature.judge == "people"
     assert say.judge(made) == "judge people: 0 judged, no response had an answer to judge"
     assert say.judge(load_run(made.run_id, tracking_uri=store_uri)) == say.judge(made)
     assert say.judge(run_eval(small_set(tmp_path), judge="none", **shared)).startswith("answers were not judged")

@@ -376,6 +376,32 @@ def test_sources_that_are_not_reported_any_more_are_not_said_to_be_lost(now: Res
     }[now.answer]
 
 
+@pytest.mark.parametrize(
+    ("field", "expected", "reason"),
+    [
+        (
+            "text",
+            {"expected_passages": [{"quote": "text of a"}]},
+            "the target returns no texts in which the expected passages",
+        ),
+        ("title", {"expected_sources": ["a"]}, "titles are expected, and no source has one"),
+        ("chunk_id", {}, "chunk ids are expected, and no source has one"),
+    ],
+)
+def test_sources_without_what_is_expected_are_not_said_to_be_lost(
+    field: str, expected: dict[str, Any], reason: str
+) -> None:
+    asked = Question.model_validate(
+        {"id": "q", "question": "What?", "domain": "d", **(expected or {"expected_chunks": ["a"]})}
+    )
+    was = found("a", "c")
+    was = edited(was, sources=tuple(edited(each, title=each.chunk_id) for each in was.sources or ()))
+    now = edited(was, sources=tuple(edited(each, **{field: None}) for each in was.sources or ()))
+    cause = causes(was, now, asked)[0]
+    assert cause.kind == "no_longer_reports_sources"
+    assert cause.detail.startswith(reason)
+
+
 def test_sources_that_are_not_reported_explain_no_other_answer_where_none_are_expected() -> None:
     """The answer is worse; with the same one its judge may have missed them."""
     asked = Question(id="q", question="What?", domain="d", expected_answer="So.")
