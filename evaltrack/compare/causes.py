@@ -265,7 +265,7 @@ def _answer(loss: Differences, gain: Differences) -> Cause:
             what = "no answer" if way.bad.answer is None else "an empty answer"
             return _cause(way, "answer_missing", what=what, on=f", with {context}" if context else "")
     if not context:
-        return _cause(loss, "answer_changed")
+        return _cause(loss, "answer_changed", sources="same sources, " if loss.good.sources else "")
     was, now = map(_first, (loss, gain))
     expected = [loss.new[key][1] for key in loss.expected if key in loss.new]
     came = [each for name, each in now.items() if name not in was and each not in expected]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, groupby, zip_longest
@@ -20,6 +20,9 @@ Ranked = dict[str, tuple[int, RowSource]]
 
 A source that contains several passages is listed under each of them.
 """
+
+Run = tuple[str, ...]
+"""Some words in a row."""
 
 WORDS_IN_A_ROW, MOVED = 3, 0.5
 """Words of a run by which texts are compared, and the share of common runs from which a text moved."""
@@ -171,7 +174,7 @@ def texts_by_id(sources: Iterable[RowSource]) -> dict[str, set[str]]:
 
 def parts_of_old(old: Iterable[RowSource], new: Iterable[RowSource]) -> set[str]:
     """Return the ids of sources whose new texts are all clearly shorter parts of an old one."""
-    wholes, fits = defaultdict[str, list[list[tuple[str, ...]]]](list), defaultdict[str, list[bool]](list)
+    wholes, fits = defaultdict[str, list[list[Run]]](list), defaultdict[str, list[bool]](list)
     for source in {each.text_digest: each for each in old if each.text}.values():
         wholes[source_id(source)].append(_runs_of_words(source))
     for source in {each.text_digest: each for each in new if each.text}.values():
@@ -346,27 +349,34 @@ class Differences:
         """
         known = {each.text_digest for _, each in self.old.values()}
         text, others = _runs_of_words(source), [each for _, each in self.old.values() if each is not source]
+        cut_here: Found | None = None
         if edit:
             now = _runs_of_words(edit.source)
             added = set(now).difference(text)
             if _is_enough(added.intersection(run for each in others for run in _runs_of_words(each)), added):
-                return edit._replace(kind="rechunked")
+                cut_here = edit._replace(kind="rechunked")
             text = [each for each in text if each not in now]
-        for rank, other in self.new.values():
+        for rank, other in sorted(self.new.values(), key=lambda each: page_of(each[1]) != page_of(source)):
             part = _runs_of_words(other)
             shared = set(text).intersection(part)
             fresh = other.text_digest not in known and source_id(other) != source_id(source)
             if fresh and _is_enough(shared, min(text, part, key=len)):
-                whole = len(shared) >= SAME * max(len(text), len(part))
-                here = page_of(other) == page_of(source)
-                stretch = max(len(list(run)) for held, run in groupby(text, shared.__contains__) if held)
-                in_part = not whole and stretch >= SAME * len(shared)
-                other_page = not here and page_of(other) != source_id(other)
-                cut = edit or in_part or (self.everywhere.recut and not (whole and other_page))
-                moved: CauseKind = "rechunked" if cut else "ids_changed"
-                edited = not cut and (here or not whole)
-                return Found("source_text_changed" if edited else moved, None, rank, other)
-        return None
+                there = Found("rechunked", None, rank, other)
+                return there if edit else there._replace(kind=self._move(source, other, text, part, shared))
+        return cut_here
+
+    def _move(
+        self, source: RowSource, other: RowSource, text: Sequence[Run], part: Sequence[Run], shared: Set[Run]
+    ) -> CauseKind:
+        """Return the way in which the text of a source came into another one, of which it shares enough."""
+        whole = len(shared) >= SAME * max(len(text), len(part))
+        here = page_of(other) == page_of(source)
+        stretch = max(len(list(run)) for held, run in groupby(text, shared.__contains__) if held)
+        is_cut = not whole or (here and _is_shifted(text, part, shared))
+        other_page = not here and page_of(other) != source_id(other)
+        if (is_cut and stretch >= SAME * len(shared)) or (self.everywhere.recut and not (whole and other_page)):
+            return "rechunked"
+        return "source_text_changed" if here or not whole else "ids_changed"
 
     # Context and answer
 
@@ -425,11 +435,20 @@ def _contents(row: Row) -> dict[str, set[str]]:
     return contents
 
 
-def _runs_of_words(source: RowSource) -> list[tuple[str, ...]]:
+def _runs_of_words(source: RowSource) -> list[Run]:
     words = (source.text or "").split()
     return [tuple(words[n : n + WORDS_IN_A_ROW]) for n in range(max(1, len(words) - WORDS_IN_A_ROW + 1)) if words]
 
 
-def _is_enough(shared: Collection[tuple[str, ...]], least: Collection[tuple[str, ...]]) -> bool:
+def _is_shifted(text: Sequence[Run], part: Sequence[Run], shared: Set[Run]) -> bool:
+    """Return True if a text lost words at one end and gained some at the other, as chunks do whose borders moved."""
+    (start, end), (new_start, new_end) = (
+        [next(place for place, run in enumerate(side) if run in shared) for side in (runs, runs[::-1])]
+        for runs in (text, part)
+    )
+    return (start - new_start) * (new_end - end) > 0
+
+
+def _is_enough(shared: Collection[Run], least: Collection[Run]) -> bool:
     """Return True if the texts share enough of `least`, the runs that they could share."""
     return bool(least) and len(shared) >= max(MOVED * len(least), min(len(least), WORDS_IN_A_ROW))

@@ -179,6 +179,32 @@ def test_a_text_in_other_borders_is_neither_edited_nor_lost(now: dict[str, str],
     assert (cause.kind, cause.source) == (kind, "a")
 
 
+@pytest.mark.parametrize(
+    ("now", "kind"),
+    [
+        (f"{LONG[30:]} and the words that follow it", "rechunked"),
+        (f"and the words before it {LONG[:-30]}", "rechunked"),
+        (f"Another heading {LONG}", "source_text_changed"),
+        (f"{LONG} One more sentence.", "source_text_changed"),
+    ],
+)
+def test_a_chunk_that_lost_words_at_one_end_and_gained_some_at_the_other_was_not_edited(now: str, kind: str) -> None:
+    cause, *_ = causes(found("p#2", texts={"p#2": LONG}), found("p#1", texts={"p#1": now}), of_chunk("p#2"))
+    assert (cause.kind, cause.source) == (kind, "p#2")
+
+
+def test_a_text_is_looked_for_in_its_own_page_first() -> None:
+    """The other page has nearly the same text; and the text that has the old id now is not its place."""
+    texts = {"other#7": f"Version 1 {LONG}", "p#1": "of something else", "p#7": f"{LONG} {SECOND} Version 2"}
+    cause, *_ = causes(found("p#1", "x", texts={"p#1": LONG}), found(*texts, texts=texts), of_chunk("p#1"))
+    assert (cause.kind, cause.rank_after) == ("rechunked", 3)
+    assert cause.detail == "`p#1` (rank 1) is now in `p#7` (rank 3)"
+
+
+def of_chunk(key: str) -> Question:
+    return question("q", expected_chunks=[key])
+
+
 def test_what_other_questions_show_of_a_source_explains_its_loss() -> None:
     """Its text is another one in their rows; it was cut out of their lists; or nearly no source kept its id."""
     was, now = found("a", "c"), found("c")
