@@ -88,14 +88,13 @@ def page_of(source: RowSource) -> str:
 class AllSources:
     """The facts on sources that all changed questions of two runs show, by ids and pages.
 
-    `edited` sources have another text now, `kept` ones the same. `cut` ones come back in parts under the same ids.
-    `deleted` ones ranked above a source that is still returned, and no question returns them now. `gone_pages` are
-    pages that several questions returned, and none returns now. `recut`: nearly no source kept its id, and the new ones
-    have other texts.
+    `edited` sources have another text now, and of `edited` pages no source is known to have the same. `cut` sources
+    come back in parts under their ids. `deleted` ones ranked above a source that is still returned, and no question
+    returns them now. `gone_pages` are pages that several questions returned, and none returns now. `recut`: nearly no
+    source kept its id, and the new ones have other texts.
     """
 
     edited: Set[str] = field(default_factory=frozenset)
-    kept: Set[str] = field(default_factory=frozenset)
     cut: Set[str] = field(default_factory=frozenset)
     deleted: Set[str] = field(default_factory=frozenset)
     gone_pages: Set[str] = field(default_factory=frozenset)
@@ -106,7 +105,7 @@ class AllSources:
         cls,
         before: Mapping[str, Row],
         after: Mapping[str, Row],
-        same: Iterable[Row] | None = (),
+        same: Sequence[Row] | None = (),
         *,
         fewer_pages: bool = False,
     ) -> AllSources:
@@ -126,7 +125,9 @@ class AllSources:
         cut = edited & parts_of_old(old, new)
         cut = cut if len(cut) >= max(SEVERAL_CUT, SAME * len(edited)) else set()
         edited -= cut
-        edited |= {page_of(each) for each in new if source_id(each) in edited}
+        unchanged = [each for row in same or () for each in row.sources or ()]
+        unchanged += [each for each in new if source_id(each) in kept]
+        edited |= {page_of(each) for each in new if source_id(each) in edited} - set(map(page_of, unchanged))
         removed = [each for key in before.keys() & after.keys() for each in cut_out(before[key], after[key])]
         deleted = {page_of(each) for each in removed} - {page_of(each) for each in new}
         deleted |= {source_id(each) for each in removed}
@@ -139,12 +140,11 @@ class AllSources:
             pages = [{page_of(each) for each in lost(row, after[key])} for key, row in before.items() if key in after]
             few = recut and len(gone) <= FEW * len({page_of(each) for each in old})
             deleted |= {page for page in gone if few or all(each <= gone for each in pages if page in each)}
-        return cls(edited, kept, cut, deleted - now.keys(), gone, recut)
+        return cls(edited, cut, deleted - now.keys(), gone, recut)
 
     def shows_edit(self, source: RowSource) -> bool:
-        """Return True if this source was edited, or its page was and nothing shows that it kept its text."""
-        key = source_id(source)
-        return key in self.edited or (page_of(source) in self.edited and key not in self.kept)
+        """Return True if this source or its page was edited."""
+        return not self.edited.isdisjoint((source_id(source), page_of(source)))
 
 
 def pages_gone(before: Iterable[Row], after: Iterable[Row]) -> set[str]:

@@ -282,6 +282,9 @@ def test_a_chunk_that_kept_its_text_was_not_edited_though_another_of_its_page_wa
     assert explained(asked, was, now, edited).kind == "source_text_changed"
     cause = explained(asked, was, now, edited, same)
     assert (cause.kind, cause.displaced_by) == ("source_demoted", "page#1")
+    rows = [{"other": row(ASKED, each)} for each in edited]
+    assert AllSources.of(*rows).edited == {"page", "page#2"}
+    assert AllSources.of(*rows, [row(ASKED, found("page#3"))]).edited == {"page#2"}
 
 
 def test_a_deleted_page_is_the_cause_of_all_questions_that_are_declined_without_it() -> None:
