@@ -141,6 +141,7 @@ class CandidateRerunner:
         judged = bool(again.verdicts)
         before, asked, rerun = (_content(row, judged=judged) for row in (was, now, again))
         same = rerun == asked
+        varied = any(row and row.trials and 0 < (row.passes or 0) < row.trials for row in (was, now))
         same_tools = now is not None and again.scores.get("tools_called") == now.scores.get("tools_called")
         return Answer(
             passed=again.passed,
@@ -148,7 +149,7 @@ class CandidateRerunner:
             judge_changed=judged and same and same_tools and again.passed is True,
             same_scores=now is not None and again.passed == now.passed and _same_scores(again, now),
             same_answer=_content(again, judged=True) == _content(now, judged=True),
-            as_before=rerun == before if before != asked else None,
+            as_before=rerun == before if before != asked and not varied else None,
         )
 
     def _open(self) -> tuple[Plan, asyncio.Runner]:
@@ -183,16 +184,16 @@ def _same_scores(again: Row, now: Row) -> bool:
 
 def _check_same(plan: Plan, run: Run) -> None:
     """Refuse another system or judge than the run's. Files imported late are compared by their content on disk."""
-    was, now = run.signature, plan.signature
-    for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):
-        if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
-            difference = f"{part} is {getattr(was, part)!r}, not {getattr(now, part)!r}"
-            raise UsageError(f"run {run.run_id} cannot be rerun here: {difference}")
     if run.system is None:
         raise UsageError(f"run {run.run_id} cannot be rerun here: it does not say what it evaluated")
     on_disk = {name: content_digest(Path(name)) for name in run.system.files}
     if why := why_another_system(run.system, plan.system.with_files(on_disk)):
         raise UsageError(f"run {run.run_id} cannot be rerun here: {why}")
+    was, now = run.signature, plan.signature
+    for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):
+        if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
+            difference = f"{part} is {getattr(was, part)!r}, not {getattr(now, part)!r}"
+            raise UsageError(f"run {run.run_id} cannot be rerun here: {difference}")
 
 
 EARLIER_RUNS = 20

@@ -54,8 +54,8 @@ class Answer:
 
     `passed` is None if it was not measured. `same`: it has the sources of the candidate's run, and its answer if that
     is judged; `same_scores`: its scores; `same_answer`: its sources and its answer. `as_before`: it has the baseline's
-    sources, and answer if that is judged; None if the candidate has them too. `judge_changed`: it passed by the judge
-    alone, who read the same as in the candidate's run.
+    sources, and answer if that is judged; None if the candidate has them too, or if trials of the question differ.
+    `judge_changed`: it passed by the judge alone, who read the same as in the candidate's run.
     """
 
     passed: bool | None

@@ -201,6 +201,16 @@ def test_answers_of_the_baseline_are_of_another_system(made: Made, words: str, m
     assert say.headline(found).startswith("Unknown: another system was rerun, or these questions are flaky")
 
 
+def test_a_question_whose_trials_differ_shows_no_other_system(store_uri: str, tmp_path: Path) -> None:
+    script.update({"a": [True, True, False], **{key: [False, False, True] for key in "bc"}})
+    turns: dict[str, list[bool | str | None]] = {
+        "a": [*[False] * 3, True],
+        **{key: [*[True] * 3, False] for key in "bc"},
+    }
+    found = compared(pair(store_uri, tmp_path, turns, trials=3), store_uri)
+    assert (found.verdict, found.reruns.calls, found.reruns.another_system) == ("ok", 1, False)
+
+
 def test_a_rise_of_false_abstentions_is_tested_where_declining_varies(store_uri: str, tmp_path: Path) -> None:
     turns: dict[str, list[bool | str | None]] = {key: ["no", *[True] * (key in "cd")] for key in "abcd"}
     found = compared(pair(store_uri, tmp_path, turns), store_uri)
