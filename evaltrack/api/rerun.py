@@ -177,7 +177,7 @@ def _content(row: Row | None, *, judged: bool) -> object:
 
 
 def _same_scores(again: Row, now: Row) -> bool:
-    """Return True if a rerun has the scores of the run, as far as both have them; those of usage always vary."""
+    """Return True if a rerun has the scores of the run, as far as both have them. Tokens are left out."""
     names = [name for name in again.scores.keys() & now.scores.keys() if BY_NAME[name].tells_result]
     return all(again.scores[name] == now.scores[name] for name in names)
 

@@ -21,7 +21,7 @@ Ranked = dict[str, tuple[int, RowSource]]
 A source that contains several passages is listed under each of them.
 """
 
-Run = tuple[str, ...]
+Words = tuple[str, ...]
 """Some words in a row."""
 
 WORDS_IN_A_ROW, MOVED = 3, 0.5
@@ -174,7 +174,7 @@ def texts_by_id(sources: Iterable[RowSource]) -> dict[str, set[str]]:
 
 def parts_of_old(old: Iterable[RowSource], new: Iterable[RowSource]) -> set[str]:
     """Return the ids of sources whose new texts are all clearly shorter parts of an old one."""
-    wholes, fits = defaultdict[str, list[list[Run]]](list), defaultdict[str, list[bool]](list)
+    wholes, fits = defaultdict[str, list[list[Words]]](list), defaultdict[str, list[bool]](list)
     for source in {each.text_digest: each for each in old if each.text}.values():
         wholes[source_id(source)].append(_runs_of_words(source))
     for source in {each.text_digest: each for each in new if each.text}.values():
@@ -366,7 +366,7 @@ class Differences:
         return cut_here
 
     def _move(
-        self, source: RowSource, other: RowSource, text: Sequence[Run], part: Sequence[Run], shared: Set[Run]
+        self, source: RowSource, other: RowSource, text: Sequence[Words], part: Sequence[Words], shared: Set[Words]
     ) -> CauseKind:
         """Return the way in which the text of a source came into another one, of which it shares enough."""
         whole = len(shared) >= SAME * max(len(text), len(part))
@@ -435,12 +435,12 @@ def _contents(row: Row) -> dict[str, set[str]]:
     return contents
 
 
-def _runs_of_words(source: RowSource) -> list[Run]:
+def _runs_of_words(source: RowSource) -> list[Words]:
     words = (source.text or "").split()
     return [tuple(words[n : n + WORDS_IN_A_ROW]) for n in range(max(1, len(words) - WORDS_IN_A_ROW + 1)) if words]
 
 
-def _is_shifted(text: Sequence[Run], part: Sequence[Run], shared: Set[Run]) -> bool:
+def _is_shifted(text: Sequence[Words], part: Sequence[Words], shared: Set[Words]) -> bool:
     """Return True if a text lost words at one end and gained some at the other, as chunks do whose borders moved."""
     (start, end), (new_start, new_end) = (
         [next(place for place, run in enumerate(side) if run in shared) for side in (runs, runs[::-1])]
@@ -449,6 +449,6 @@ def _is_shifted(text: Sequence[Run], part: Sequence[Run], shared: Set[Run]) -> b
     return (start - new_start) * (new_end - end) > 0
 
 
-def _is_enough(shared: Collection[Run], least: Collection[Run]) -> bool:
+def _is_enough(shared: Collection[Words], least: Collection[Words]) -> bool:
     """Return True if the texts share enough of `least`, the runs that they could share."""
     return bool(least) and len(shared) >= max(MOVED * len(least), min(len(least), WORDS_IN_A_ROW))
