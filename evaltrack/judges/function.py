@@ -46,7 +46,6 @@ class FunctionJudge(Judge):
         function = function or import_function(name, "judge", Guide.JUDGE_FUNCTION)
         if not binds(inspect.signature(function), "question", "response"):
             raise UsageError(f"judge `{name}`: must take (question, response)", guide=Guide.JUDGE_FUNCTION)
-        self.digest = sha256(_code(function).encode()).hexdigest()[:16]
         self._imports = ProjectImports(function)
         self._call = user_call(function, own_loop=False)
 
@@ -84,7 +83,7 @@ class ProcessJudge(Pool, Judge):
 
     def __init__(self, name: str) -> None:
         super().__init__("evaltrack.judges.function:answering", name, f"judge `{name}`")
-        self.name, self.digest = name, self.facts["digest"]
+        self.name = name
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """Return the function's verdict.
@@ -105,9 +104,7 @@ def answering(name: str) -> Service:
         UsageError: it cannot be imported, or does not take a question and a response.
     """
     judge = FunctionJudge(name)
-    return Service(
-        lambda call: judge(call.question, call.response), lambda: {"files": judge.files, "digest": judge.digest}
-    )
+    return Service(lambda call: judge(call.question, call.response), lambda: {"files": judge.files})
 
 
 ATTRIBUTE = "__evaltrack_score__"

@@ -103,8 +103,8 @@ class Target(Closable, Protocol):
 class Judge(Closable, Protocol):
     """A judge of answers: an async callable from a question and its response to a `Verdict`.
 
-    `name` identifies it in a panel; `digest` identifies its prompt, or its code ("" if it has neither). An exception
-    becomes a `judge_error` in the question's row.
+    `name` identifies it in a panel; `digest` identifies its prompt ("" if it has none). An exception becomes a
+    `judge_error` in the question's row.
     """
 
     name: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +16,7 @@ from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.settings import EvaluationConfig
 from evaltrack.judges import Models, judge_names, open_judge
-from evaltrack.judges.function import FunctionJudge, ProcessJudge
+from evaltrack.judges.function import FunctionJudge
 from evaltrack.records import Question, Response, Source, Verdict
 from tests.files import data
 
@@ -95,18 +94,6 @@ def test_a_judge_that_there_is_not(name: str, said: str) -> None:
     with pytest.raises(UsageError) as raised:
         open_judge(name.split("`")[1], models=Models(1), cache=None)
     assert str(raised.value).startswith((f"{name}: {said}", f"{name}; {said}"))
-
-
-def test_its_code_is_its_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a process and in this one. Comments do not count."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    digests = []
-    for number, line in enumerate(("return {}", "return {}  # as before", "return {'declined': True}")):
-        (tmp_path / f"judging_{number}.py").write_text(f"def judge(question, response):\n    {line}\n")
-        with closing(ProcessJudge(f"judging_{number}:judge")) as judge:
-            assert judge.digest == FunctionJudge(f"judging_{number}:judge").digest
-        digests.append(judge.digest)
-    assert digests[0] == digests[1] != digests[2]
 
 
 def test_a_function_takes_a_question_and_a_response() -> None:
