@@ -76,7 +76,7 @@ FLIP = Change(
 BRIEF = replace(FLIP, also=(), before=None, after=None)
 TIMED_OUT = Cause("target_failed", "target_timeout: no response within 60 s")
 LOST = replace(BRIEF, id="8", question="How long may I stay?", fate="lost", now="error", cause=TIMED_OUT, dropped=())
-REPHRASED = Cause("answer_changed", "same sources, different answer")
+REPHRASED = Cause("answer_changed", "different answer")
 FIX = replace(
     BRIEF, id="9", question="Where is the desk?", fate="fixed", was="fail", now="pass", cause=REPHRASED, dropped=()
 )

@@ -90,7 +90,7 @@ def _findings(ahead: Differences, back: Differences) -> Iterator[Finding]:
     fell, judged = _lost(ahead)
     lacks = "" if ahead.gain or ahead.good.unmeasured.get("recall_at_k") else ahead.bad.unmeasured.get("recall_at_k")
     if lacks and ahead.bad.sources:
-        yield Cause("no_longer_reports_sources", lacks), True
+        yield Cause("no_longer_reports_sources", lacks), ahead.declined != (False, True)
     elif (ahead.good.sources is None) != (ahead.bad.sources is None):
         yield _reporting(ahead)
     else:
@@ -133,11 +133,10 @@ def _reporting(ahead: Differences) -> Finding:
     """
     stopped = (ahead.bad.sources is None) != ahead.gain
     kind: CauseKind = "no_longer_reports_sources" if stopped else "now_reports_sources"
-    cause = Cause(kind, CAUSES[kind].sentence or CAUSES[kind].title)
     if ahead.bad.sources is not None:
-        return cause, ahead.bad.scores.get("hit") == 0
+        return Cause(kind, CAUSES[kind].title), ahead.bad.scores.get("hit") == 0
     explains = (bool(ahead.expected) or ahead.same_answer) and ahead.declined != (False, True)
-    return cause, explains
+    return Cause(kind, CAUSES[kind].title), explains
 
 
 def _sources(ahead: Differences, back: Differences, fell: bool, judged: bool) -> Iterator[Finding]:
@@ -265,7 +264,7 @@ def _answer(loss: Differences, gain: Differences) -> Cause:
             what = "no answer" if way.bad.answer is None else "an empty answer"
             return _cause(way, "answer_missing", what=what, on=f", with {context}" if context else "")
     if not context:
-        return _cause(loss, "answer_changed", sources="same sources, " if loss.good.sources else "")
+        return _cause(loss, "answer_changed")
     was, now = map(_first, (loss, gain))
     expected = [loss.new[key][1] for key in loss.expected if key in loss.new]
     came = [each for name, each in now.items() if name not in was and each not in expected]

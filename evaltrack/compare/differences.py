@@ -446,7 +446,7 @@ def _is_shifted(text: Sequence[Words], part: Sequence[Words], shared: Set[Words]
         [next(place for place, run in enumerate(side) if run in shared) for side in (runs, runs[::-1])]
         for runs in (text, part)
     )
-    return (start - new_start) * (new_end - end) > 0
+    return (not new_start and not end and start * new_end > 0) or (not start and not new_end and new_start * end > 0)
 
 
 def _is_enough(shared: Collection[Words], least: Collection[Words]) -> bool:

@@ -268,7 +268,7 @@ def _reruns(made: Comparison, paired: Paired, rerunner: Rerunner | str, accepted
         broke=broke,
         fixed=ids["fixed"],
         failing=list(frame.loc[(~frame["passed_b"] & ~frame["passed_c"]).fillna(False), "id"]),
-        changed=[*ids["changed"], *ids["lower score"], *ids["higher score"]],
+        changed=[*ids["lower score"], *ids["higher score"], *ids["changed"]],
         fell=[*broke, *ids["lower score"]] if means_fell else (),
         trials={row.id: (row.passes or 0, row.trials) for row in rows if row and row.trials and row.trials > 1},
     )

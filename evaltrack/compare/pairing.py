@@ -82,7 +82,7 @@ class Paired:
         was, now = baseline.frame, candidate.frame
         old, new = (set(frame["id"].to_numpy()) for frame in (was, now))
         removed, added = tuple(sorted(old - new)), tuple(sorted(new - old))
-        was_part, now_part = baseline.info.signature.selection, candidate.info.signature.selection
+        was_part, now_part = baseline.info.is_part, candidate.info.is_part
         self.removed, self.added = () if now_part else removed, () if was_part else added
         self.not_selected = (removed if now_part else ()) + (added if was_part else ())
         columns = [name for name in now if name in was or name == "id"]

@@ -37,8 +37,8 @@ LEAST_TRIALS = 3
 PROBES = 10
 """Questions that are rerun to find if the target varies, or is another one."""
 
-MANY_AS_BEFORE, SHARE_AS_BEFORE = 3, 0.8
-"""Reruns, and their share, that give the baseline's answer if another system is rerun."""
+MANY_AS_BEFORE, SHARE_AS_BEFORE, SHARE_TWICE = 3, 0.8, 0.9
+"""Questions that give the baseline's answer if another system is rerun, their share, and that of a second time."""
 
 RerunState = Literal["confirmed", "flaky", "lucky", "unclear", "not rerun"]
 """The state of a question that broke.
@@ -254,23 +254,26 @@ class _Session:
         return worse_than_record(failed, failed + own_passed + self._passed[key], trials - passed, trials)
 
     def _is_another_system(self) -> bool:
-        """Return True if most reruns give the baseline's answers.
+        """Return True if most questions that differ give the baseline's answers twice, and these are several.
 
-        Broken questions are chosen for failing, so that those of a flaky system pass again; others are not chosen. Only
-        one or two with the baseline's answers are flaky questions.
+        Broken questions are chosen for failing, so that those of a flaky system pass again; others are not chosen.
+        Flaky questions rarely give the baseline's answer twice.
         """
-        before = self._as_before()
-        if not before or sum(before) < SHARE_AS_BEFORE * len(before):
+        if not self._as_before():
             return False
         others = [key for key in (*self._questions.fixed, *self._questions.changed) if key not in self._measured]
         self._ask(list(dict.fromkeys(others))[:PROBES])
-        before = self._as_before()
-        return sum(before) >= max(MANY_AS_BEFORE, SHARE_AS_BEFORE * len(before))
+        if len(keys := self._as_before()) < MANY_AS_BEFORE:
+            return False
+        self._ask(keys)
+        return sum(bool(self._measured[key][-1].as_before) for key in keys) >= SHARE_TWICE * len(keys)
 
-    def _as_before(self) -> list[bool]:
-        """Return for each rerun question that differs if its first rerun gave the baseline's answer."""
-        first = [answers[0].as_before for answers in self._measured.values()]
-        return [each for each in first if each is not None]
+    def _as_before(self) -> list[str]:
+        """Return the questions whose first rerun gave the baseline's answer, if these are most of those that differ."""
+        first = {key: answers[0].as_before for key, answers in self._measured.items()}
+        differing = [key for key, as_before in first.items() if as_before is not None]
+        same = [key for key in differing if first[key]]
+        return same if len(same) >= SHARE_AS_BEFORE * len(differing) else []
 
     def _against_luck(self, consistent: int) -> RerunState:
         """Decide if questions that fail consistently broke, or if the baseline passed them once by luck."""

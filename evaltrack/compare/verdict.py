@@ -95,12 +95,11 @@ def _states(made: Comparison, metrics: Mapping[Name, MetricDelta]) -> dict[Name,
 
 
 def _flips(made: Comparison, states: Mapping[Name, RuleState]) -> Iterator[Rule]:
-    if not made.passing_compared:
-        return
     flips = [flip for flip in made.flips if not flip.accepted]
     broke, limit = made.count("broke") - (len(made.flips) - len(flips)), made.gate.allow_flips
     if made.reruns.another_system:
         yield Rule("another system", "unknown", value=broke)
+    if made.reruns.another_system or not made.passing_compared:
         return
     counted = broke - sum(not flip.counts for flip in flips)
     if made.gate.kind == "auto" and made.loss.p < NET_LEVEL and (counted > limit or not limit):
@@ -117,10 +116,10 @@ def _unmeasured(gate: Gate, by_place: Mapping[str, Sequence[MetricDelta]], paire
 
     A default rule applies if one side measured its metric. None applies if a selection has none of its questions.
     """
-    lost, may_lack = int(paired.frame["lost"].sum()), 1 - gate.needed
+    frame = paired.frame
     for where, metric in ((place, each) for place, metrics in by_place.items() for each in metrics if each.threshold):
-        was = metric.n + metric.num_lost
-        if metric.num_lost > lost + may_lack * was + EXACT:
+        lost, was = frame["lost"][frame["domain_c"].eq(where) | (not where)].sum(), metric.n + metric.num_lost
+        if metric.num_lost > lost + (1 - gate.needed) * was + EXACT:
             yield Rule("not measured", "unknown", where=where, names=(metric.name,), value=metric.n, limit=was)
     measured = {where: {metric.name for metric in metrics} for where, metrics in by_place.items()}
     common, sides = set(paired.frame["id"].to_numpy()), (paired.baseline.frame, paired.candidate.frame)
@@ -151,6 +150,5 @@ def _uncovered(gate: Gate, paired: Paired) -> Iterator[Rule]:
     fewer = min(len(side.frame) for side in sides)
     if paired.not_selected and common + edited < gate.needed * fewer:
         yield Rule("coverage", "unknown", value=common, limit=fewer)
-    parts = [side for side in sides if side.info.signature.selection or side.info.status == "KILLED"]
-    if parts and not gate.allow_partial:
+    if any(side.info.is_part for side in sides) and not gate.allow_partial:
         yield Rule("partial", "unknown")

@@ -210,7 +210,7 @@ DEFAULT_DROPS = {score.metric: score.max_drop for score in SCORES if score.max_d
 """The default allowed drops."""
 
 BY_NAME = {score.name: score for score in SCORES}
-USAGE = frozenset(score.metric for score in (BY_NAME["num_tokens"], BY_NAME["combined_score"], *LATENCIES))
+USAGE = frozenset(score.metric for score in (BY_NAME["num_tokens"], *LATENCIES))
 """Metrics that vary even if the answers do not."""
 BY_METRIC = {score.metric: score for score in SCORES}
 _NAMED = {**{score.metric: score for score in LATENCIES}, **BY_NAME, **BY_METRIC}

@@ -226,3 +226,8 @@ class Run:
     ended_at: int = 0
     traces: Traced = "off"
     system: System | None = None
+
+    @property
+    def is_part(self) -> bool:
+        """True if it asked only a part of its golden set: a selection, or the questions before an interruption."""
+        return self.signature.selection is not None or self.status == "KILLED"

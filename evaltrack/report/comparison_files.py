@@ -95,7 +95,7 @@ def _result(change: Change, comparison: Comparison) -> str:
         unclear = comparison.reruns.another_system or (change.rerun is not None and change.rerun.state == "unclear")
         counts = change.counts and comparison.verdict == "regression"
         return "failure" if counts else "error" if unclear else ""
-    if change.fate == "lost" and comparison.verdict != "ok":
+    if change.fate == "lost" and any(rule.kind == "lost" and rule.state == "unknown" for rule in comparison.rules):
         return "error"
     return "skipped" if {change.was, change.now} <= UNMEASURED else ""
 

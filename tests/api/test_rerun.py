@@ -198,7 +198,7 @@ def test_answers_of_the_baseline_are_of_another_system(made: Made, words: str, m
     monkeypatch.setitem(said, "answer", words)
     found = compared(made.pair({key: [False, True] for key in "abcde"}), made.uri)
     assert (found.verdict, found.reruns.another_system) == ("unknown", True)
-    assert say.headline(found).startswith("Unknown: another system was rerun, or these questions are flaky")
+    assert say.headline(found).startswith("Unknown: another system was rerun, or the rerun questions are flaky")
 
 
 def test_a_question_whose_trials_differ_shows_no_other_system(store_uri: str, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ c ca - source_gained | `a` is newly returned, at rank 2
 cda ac - source_promoted | `a` rose from rank 3 to 1
 cdefgha cda - source_promoted | `a` rose from rank 7, beyond the first 5, to 3
 bc ac - source_gained source_lost | `a` is newly returned, at rank 1
-ac ac:Yes. rose answer_changed | same sources, different answer
+ac ac:Yes. rose answer_changed | different answer
 ca ac:Yes. rose source_promoted context_changed | `a` rose from rank 2 to 1
 da aD - source_text_changed source_promoted | the text of `d` changed, and now ranks below `a`
 . ac - source_gained | `a` is newly returned, at rank 1
@@ -182,8 +182,9 @@ def test_a_text_in_other_borders_is_neither_edited_nor_lost(now: dict[str, str],
 @pytest.mark.parametrize(
     ("now", "kind"),
     [
-        (f"{LONG[30:]} and the words that follow it", "rechunked"),
-        (f"and the words before it {LONG[:-30]}", "rechunked"),
+        (f"{LONG.partition(' word5 ')[2]} and the words that follow it", "rechunked"),
+        (f"and the words before it {LONG.partition(' word55 ')[0]}", "rechunked"),
+        (f"The words before it {LONG.partition(' word55 ')[0]} and a new end", "source_text_changed"),
         (f"Another heading {LONG}", "source_text_changed"),
         (f"{LONG} One more sentence.", "source_text_changed"),
     ],
@@ -396,7 +397,7 @@ def test_a_refusal_in_words_declines_where_a_judge_says_so() -> None:
 def test_sources_that_are_not_reported_any_more_are_not_said_to_be_lost(now: Response) -> None:
     cause, *also = causes(found("a", "c"), now)
     assert (cause.kind, cause.source) == ("no_longer_reports_sources", None)
-    assert cause.detail == "the target no longer reports sources"
+    assert cause.detail == "the target no longer reports sources, or what is expected of them"
     assert not {"source_lost", "now_declines"} & {other.kind for other in also}
     assert [other.detail for other in also] == {
         "It is so.": [],

@@ -429,9 +429,10 @@ def test_a_target_that_reports_no_sources_lost_none(silent: int) -> None:
     made = compared({f"q{place}": Response(answer="It is so.") for place in range(silent)})
     those, questions = ("the only question", "1 question") if silent == 1 else ("all 10 questions", "10 questions")
     was = "was" if silent == 1 else "were"
-    assert say.cause(made) == f"Cause of {those} that {was} lost: retrieval can no longer be measured"
+    unreported = "the target no longer reports sources, or what is expected of them"
+    assert say.cause(made) == f"Cause of {those} that {was} lost: {unreported}"
     assert next_steps(made)[0] == (
-        f"Retrieval can no longer be measured ({questions}): return `sources`, best first, with the ids, titles or "
+        f"{unreported.capitalize()} ({questions}): return `sources`, best first, with the ids, titles or "
         "texts that are expected."
     )
     assert "no longer returned" not in comparison_text(made)

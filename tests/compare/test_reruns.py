@@ -263,7 +263,7 @@ def test_another_system_is_said_first_and_nothing_is_dismissed() -> None:
     made = compared(3, Turns(dict.fromkeys(("q0", "q1", "q2"), "b")), ONLY_FLIPS)
     assert (made.verdict, reasons(made)[0]) == (
         "unknown",
-        "another system was rerun, or these questions are flaky: the reruns give the baseline's answers",
+        "another system was rerun, or the rerun questions are flaky: the reruns give the baseline's answers",
     )
 
 
@@ -280,7 +280,7 @@ def test_a_mean_that_fell_without_a_flip_is_rerun_to_see_whether_anything_varies
     for turn, verdict in (("x", "regression"), (".", "ok"), ("b", "unknown")):
         asker = Turns(dict.fromkeys((each.id for each in TEN), turn))
         made = compare(side(rows_of(TEN, {})), side(now), rerunner=asker, resamples=50)
-        assert (made.verdict, sorted(asker.asked)) == (verdict, ["q0", "q1", "q2", "q3"])
+        assert (made.verdict, sorted(set(asker.asked))) == (verdict, ["q0", "q1", "q2", "q3"])
 
 
 @pytest.mark.parametrize(("turn", "verdict"), [("x", "regression"), ("X", "ok")])

@@ -118,7 +118,7 @@ def test_a_metric_that_was_measured_again_on_few_questions_is_unknown(where: str
     )
     made = compare(side(was, scores=(tone,)), side(now, scores=(tone,)), config.rules(metric_table((tone,))))
     assert made.verdict == verdict
-    words = f"tone has a rule, but was measured on 8 of 10 questions, of those in the baseline{' in d' * bool(where)}"
+    words = f"tone has a rule, but was measured on 8 of the baseline's 10 questions{' in d' * bool(where)}"
     assert verdict == "ok" or reasons(made)[0] == words
     lost = compare(side(rows_of(TEN, {})), side(rows_of(TEN, {f"q{n}": DOWN for n in range(3)})), resamples=50)
     assert [rule.kind for rule in lost.rules if rule.state == "unknown"] == ["lost"]

@@ -347,8 +347,8 @@ def test_where_no_page_is_behind_it_the_causes_are_told() -> None:
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
     page = Page(comparison_html(comparison(flips=(answered, replace(answered, id="2")), drops=())))
     assert "Causes 2" in page.words
-    assert "Same sources, different answer 2 questions got worse. Next: check the prompt and" in page.words
-    assert [each.get("culprit") for each in page.questions[:2]] == ["same sources, different answer"] * 2
+    assert "Different answer 2 questions got worse. Next: check the prompt and" in page.words
+    assert [each.get("culprit") for each in page.questions[:2]] == ["different answer"] * 2
 
 
 @pytest.mark.parametrize(("sizes", "words"), CASES["culprits_that_are_not_shown_are_counted_with_their_questions"])

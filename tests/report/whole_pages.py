@@ -74,7 +74,7 @@ STYLE = {"style": "Very plain.", "empty": ""}
 def every_change() -> Comparison:
     """Questions of each fate, with reruns, acceptances, judges, traces, edited texts, and causes that say little."""
     edited = Cause("source_text_changed", "the text of `fees#refunds` changed", "fees#refunds", 1, 1)
-    answered = Cause("answer_changed", "same sources, different answer")
+    answered = Cause("answer_changed", "different answer")
     turns = [{"role": "user", "content": f"{turn} <script>{'x' * 9}"} for turn in range(21)]
     broke = (
         replace(

@@ -224,7 +224,7 @@ def test_processes_and_what_they_started_end_with_the_parent(
     )
     (tmp_path / "parent.py").write_text(
         "import asyncio\n"
-        "from evaltrack.targets.worker_pool import Call, Pool, Process\n"
+        "from evaltrack.targets.worker_pool import Call, Pool\n"
         f"pool = Pool('{OPENER}', '{module}:ask', 'a function')\n"
         f"asyncio.run(pool.call(Call.model_validate_json({CALL.model_dump_json()!r})))\n"
     )
