@@ -201,6 +201,26 @@ def test_answers_of_the_baseline_are_of_another_system(made: Made, words: str, m
     assert say.headline(found).startswith("Unknown: another system was rerun, or the rerun questions are flaky")
 
 
+tone = {"now": 1.0}
+
+
+def toned(question: Question, response: Response) -> float:
+    return tone["now"] if question.id in "abc" else 1.0
+
+
+@pytest.mark.parametrize(("words", "verdict"), [("so", "regression"), ("thus", "ok")])
+def test_a_score_of_ones_own_is_tested_if_answers_vary(
+    store_uri: str, tmp_path: Path, words: str, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+    for value in (1.0, 0.0):
+        monkeypatch.setitem(tone, "now", value)
+        runs.append(found_run(store_uri, tmp_path, scores=[f"{__name__}:toned"]))
+    monkeypatch.setitem(said, "answer", words)
+    found = compare_runs(runs[1].run_id, runs[0].run_id, max_drop=["toned=5%"], tracking_uri=store_uri, log=False)
+    assert (found.verdict, found.reruns.calls) == (verdict, 3)
+
+
 def test_a_question_whose_trials_differ_shows_no_other_system(store_uri: str, tmp_path: Path) -> None:
     script.update({"a": [True, True, False], **{key: [False, False, True] for key in "bc"}})
     turns: dict[str, list[bool | str | None]] = {

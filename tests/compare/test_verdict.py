@@ -120,19 +120,30 @@ def test_a_metric_that_was_measured_again_on_few_questions_is_unknown(where: str
     assert made.verdict == verdict
     words = f"tone has a rule, but was measured on 8 of the baseline's 10 questions{' in d' * bool(where)}"
     assert verdict == "ok" or reasons(made)[0] == words
+    elsewhere = [question(f"e{n}", domain="e") for n in range(90)]
+    was, now = was + rows_of(elsewhere, {}), now + rows_of(elsewhere, {f"e{n}": DOWN for n in range(5)})
+    config = ComparisonConfig.of(max_drop="d:tone=5%", min_coverage=0.9)
+    made = compare(side(was, scores=(tone,)), side(now, scores=(tone,)), config.rules(metric_table((tone,))))
+    assert made.verdict == verdict  # questions of another domain are lost
     lost = compare(side(rows_of(TEN, {})), side(rows_of(TEN, {f"q{n}": DOWN for n in range(3)})), resamples=50)
     assert [rule.kind for rule in lost.rules if rule.state == "unknown"] == ["lost"]
 
 
-@pytest.mark.parametrize("ends", [("KILLED", "FINISHED"), ("FINISHED", "KILLED")])
-def test_an_interrupted_run_is_a_part(ends: tuple[str, str]) -> None:
-    sides = [side(rows_of(TEN, {})) for _ in ends]
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        (("KILLED", "FINISHED"), "the baseline was interrupted"),
+        (("FINISHED", "KILLED"), "the candidate was interrupted"),
+        (("KILLED", "KILLED"), "the candidate was interrupted and the baseline was interrupted"),
+    ],
+)
+def test_an_interrupted_run_is_a_part(ends: tuple[str, str], words: str) -> None:
+    """Questions that it did not ask were neither added nor removed."""
+    sides = [side(rows_of(TEN[:3] if end == "KILLED" else TEN, {})) for end in ends]
     sides = [replace(each, info=replace(each.info, status=end)) for each, end in zip(sides, ends, strict=True)]
-    made, whose = compare(*sides, resamples=50), ("baseline", "candidate")[ends.index("KILLED")]
-    assert (made.verdict, reasons(made)[0]) == (
-        "unknown",
-        f"the {whose} was interrupted; use --allow-partial to allow this",
-    )
+    made = compare(*sides, resamples=50)
+    assert (made.verdict, reasons(made)) == ("unknown", [f"{words}; use --allow-partial to allow this"])
+    assert made.added == made.removed == ()
     assert compare(*sides, Gate(allow_partial=True), resamples=50).verdict == "ok"
 
 
