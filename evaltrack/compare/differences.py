@@ -442,11 +442,8 @@ def _runs_of_words(source: RowSource) -> list[Words]:
 
 def _is_shifted(text: Sequence[Words], part: Sequence[Words], shared: Set[Words]) -> bool:
     """Return True if a text lost words at one end and gained some at the other, as chunks do whose borders moved."""
-    (start, end), (new_start, new_end) = (
-        [next(place for place, run in enumerate(side) if run in shared) for side in (runs, runs[::-1])]
-        for runs in (text, part)
-    )
-    return (not new_start and not end and start * new_end > 0) or (not start and not new_end and new_start * end > 0)
+    (head, tail), new = ((runs[0] in shared, runs[-1] in shared) for runs in (text, part))
+    return head != tail and new == (tail, head)
 
 
 def _is_enough(shared: Collection[Words], least: Collection[Words]) -> bool:

@@ -22,7 +22,7 @@ from evaltrack.metrics.catalogue import BY_METRIC, GROUP_METRICS, LATENCIES, dep
 from evaltrack.metrics.metric import Score, Threshold
 from evaltrack.records import Signature
 from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test
-from evaltrack.stats.significance import PairedTest, p_of_lost_passes, sign_flip
+from evaltrack.stats.significance import PairedTest, flaky_by_chance, p_of_lost_passes, sign_flip
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -271,6 +271,7 @@ def _reruns(made: Comparison, paired: Paired, rerunner: Rerunner | str, accepted
         changed=[*ids["lower score"], *ids["higher score"], *ids["changed"]],
         fell=[*broke, *ids["lower score"]] if means_fell else (),
         trials={row.id: (row.passes or 0, row.trials) for row in rows if row and row.trials and row.trials > 1},
+        by_chance=flaky_by_chance(len(broke), passes, trials) if broke else 0.0,
     )
     try:
         reruns = rerun_questions(questions, rerunner)

@@ -40,6 +40,9 @@ PROBES = 10
 MANY_AS_BEFORE, SHARE_AS_BEFORE, SHARE_TWICE = 3, 0.8, 0.9
 """Questions that give the baseline's answer if another system is rerun, their share, and that of a second time."""
 
+EXPECTED_LEVEL = 0.05
+"""p of so many broken questions above which the trials of the baseline explain them."""
+
 RerunState = Literal["confirmed", "flaky", "lucky", "unclear", "not rerun"]
 """The state of a question that broke.
 
@@ -130,7 +133,7 @@ class Questions:
     """The ids of the questions that may be rerun: broken, fixed, failing on both sides, or otherwise changed ones.
 
     `fell`: they score lower, and a rule on a mean is exceeded. `trials` holds the candidate's passes and trials of
-    broken questions.
+    broken questions. `by_chance` is the probability of so many broken questions by the trials of the baseline.
     """
 
     broke: Sequence[str]
@@ -139,6 +142,7 @@ class Questions:
     changed: Sequence[str] = ()
     fell: Sequence[str] = ()
     trials: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    by_chance: float = 0.0
 
 
 def rerun_questions(questions: Questions, rerunner: Rerunner) -> Reruns:
@@ -257,9 +261,10 @@ class _Session:
         """Return True if most questions that differ give the baseline's answers twice, and these are several.
 
         Broken questions are chosen for failing, so that those of a flaky system pass again; others are not chosen.
-        Flaky questions rarely give the baseline's answer twice.
+        Flaky questions rarely give the baseline's answer twice. So many may be flaky if the baseline's trials failed as
+        often.
         """
-        if not self._as_before():
+        if self._questions.by_chance > EXPECTED_LEVEL or not self._as_before():
             return False
         others = [key for key in (*self._questions.fixed, *self._questions.changed) if key not in self._measured]
         self._ask(list(dict.fromkeys(others))[:PROBES])

@@ -167,6 +167,21 @@ def luck(consistent: int, lucky: int, draws: int) -> float:
     return float(betainc(consistent, lucky + 0.5, 1 / (draws + 1)))
 
 
+def flaky_by_chance(broke: int, passes: Integers, trials: Integers) -> float:
+    """Return the probability that so many questions or more fail once that pass most trials (Poisson).
+
+    Args:
+        broke: The number of questions that failed.
+        passes: Passes of each question on both sides, the earlier side first.
+        trials: Trials of each question on both sides. Only questions with one trial on the later side may fail once.
+    """
+    from scipy.stats import poisson
+
+    reliable = (2 * passes[0] > trials[0]) & (trials[1] == 1)
+    failing = (1 - passes[0] / trials[0])[reliable].sum()
+    return float(poisson.sf(broke - 1, failing))
+
+
 def worse_than_record(failed: int, times: int, record_failed: int, record_times: int) -> float:
     """Return Fisher's exact one-sided p that a question fails more often now than in its record.
 

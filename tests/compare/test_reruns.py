@@ -166,6 +166,8 @@ def test_another_system_is_seen_by_the_answers_of_the_baseline() -> None:
     assert (flaky.another_system, {each.state for each in flaky.by_id.values()}) == (False, {"flaky"})
     once = rerun_questions(Questions(keys), Turns(dict.fromkeys(keys, "b.")))
     assert (once.another_system, {each.state for each in once.by_id.values()}) == (False, {"flaky"})
+    known = rerun_questions(Questions(keys, by_chance=0.1), Turns(dict.fromkeys(keys, "b")))
+    assert (known.another_system, known.calls) == (False, 3)
     one = rerun_questions(Questions(["q"]), Turns({"q": "b"}))
     assert (one.another_system, one.by_id["q"].state, one.calls) == (False, "flaky", 1)
 

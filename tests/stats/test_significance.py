@@ -14,6 +14,7 @@ from scipy.stats import binom, fisher_exact, nbinom, permutation_test
 from evaltrack.stats import significance
 from evaltrack.stats.significance import (
     PairedTest,
+    flaky_by_chance,
     holm,
     luck,
     p_of_lost_passes,
@@ -113,6 +114,15 @@ def test_it_keeps_its_level() -> None:
         differences = draw.choice([0.0, 0.2, 0.5, 1.0], n) * draw.choice([-1, 1], n)
         called += sign_flip(np.zeros(n), differences).p < 0.05
     assert called / 1000 < 0.05 + 3 * (0.05 * 0.95 / 1000) ** 0.5
+
+
+def test_questions_that_fail_at_times_explain_as_many_broken_ones() -> None:
+    """Thirty trials of ten questions, of which three failed: one fails at once, three rarely do, and none never."""
+    passes, trials = np.array([[2] * 3 + [3] * 7 + [1, np.nan], [0] * 12]), np.array([[3] * 12, [1] * 12])
+    assert flaky_by_chance(1, passes, trials) == pytest.approx(1 - np.exp(-1))
+    assert flaky_by_chance(3, passes, trials) == pytest.approx(1 - np.exp(-1) * 2.5)
+    assert flaky_by_chance(1, passes, trials * [[1], [3]]) == 0
+    assert flaky_by_chance(1, np.ones((2, 12)), np.ones((2, 12))) == 0
 
 
 @pytest.mark.parametrize(
