@@ -142,7 +142,9 @@ class ComparisonConfig(Config):
         le=1,
     )
     allow_partial: bool = _gate(
-        False, "Accept runs that asked only part of the golden set (--filter, --sample).", option="--allow-partial"
+        False,
+        "Accept runs that asked only part of the golden set (--filter, --sample, an interruption).",
+        option="--allow-partial",
     )
     gate: GateKind = _gate(
         "auto",
