@@ -142,9 +142,7 @@ class ComparisonConfig(Config):
         le=1,
     )
     allow_partial: bool = _gate(
-        False,
-        "Accept runs that asked only part of the golden set (--filter, --sample, an interruption).",
-        option="--allow-partial",
+        False, "Accept runs of a part of the golden set (--filter, --sample, interrupted).", option="--allow-partial"
     )
     gate: GateKind = _gate(
         "auto",
