@@ -139,9 +139,9 @@ class CandidateRerunner:
     def _answer(self, again: Row) -> Answer:
         was, now = (rows.get(again.id) for rows in self._rows)
         judged = bool(again.verdicts)
-        before, asked, rerun = (_content(row, judged=judged) for row in (was, now, again))
-        same = rerun == asked
-        varied = any(row and row.trials and 0 < (row.passes or 0) < row.trials for row in (was, now))
+        baseline, candidate, rerun = (_content(row, judged=judged) for row in (was, now, again))
+        same = rerun == candidate
+        trials_differ = any(row and row.trials and 0 < (row.passes or 0) < row.trials for row in (was, now))
         same_tools = now is not None and again.scores.get("tools_called") == now.scores.get("tools_called")
         return Answer(
             passed=again.passed,
@@ -149,7 +149,7 @@ class CandidateRerunner:
             judge_changed=judged and same and same_tools and again.passed is True,
             same_scores=now is not None and again.passed == now.passed and _same_scores(again, now),
             same_answer=_content(again, judged=True) == _content(now, judged=True),
-            as_before=rerun == before if before != asked and not varied else None,
+            as_before=rerun == baseline if baseline != candidate and not trials_differ else None,
         )
 
     def _open(self) -> tuple[Plan, asyncio.Runner]:

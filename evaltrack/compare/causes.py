@@ -88,11 +88,8 @@ def _cause(
 def _findings(ahead: Differences, back: Differences) -> Iterator[Finding]:
     """Yield all differences, unordered. In the direction of `ahead`, the change is a loss."""
     fell, judged = _lost(ahead)
-    lacks = "" if ahead.gain or ahead.good.unmeasured.get("recall_at_k") else ahead.bad.unmeasured.get("recall_at_k")
-    if lacks and ahead.bad.sources:
-        yield Cause("no_longer_reports_sources", lacks), ahead.declined != (False, True)
-    elif (ahead.good.sources is None) != (ahead.bad.sources is None):
-        yield _reporting(ahead)
+    if reporting := _reporting(ahead):
+        yield reporting
     else:
         yield from _sources(ahead, back, fell, judged)
     declines = [(each, how) for each in (ahead, back) if (how := _declines(each)) is not None]
@@ -125,12 +122,17 @@ def _lost(ahead: Differences) -> tuple[bool, bool]:
 # Sources
 
 
-def _reporting(ahead: Differences) -> Finding:
-    """Return the finding that only one side reports its sources.
+def _reporting(ahead: Differences) -> Finding | None:
+    """Return the finding that only one side reports its sources, or what is expected of them; None if there is none.
 
     Retrieval is measured by them, and the judge may read them. It explains a question that passed by its judge alone
     and fails because the expected source is not reported.
     """
+    lacks = "" if ahead.gain or "recall_at_k" not in ahead.good.scores else ahead.bad.unmeasured.get("recall_at_k")
+    if lacks and ahead.bad.sources:
+        return Cause("no_longer_reports_sources", lacks), ahead.declined != (False, True)
+    if (ahead.good.sources is None) == (ahead.bad.sources is None):
+        return None
     stopped = (ahead.bad.sources is None) != ahead.gain
     kind: CauseKind = "no_longer_reports_sources" if stopped else "now_reports_sources"
     if ahead.bad.sources is not None:

@@ -74,9 +74,8 @@ def _states(made: Comparison, metrics: Mapping[Name, MetricDelta]) -> dict[Name,
     """
     evidence, tested = made.gate.kind == "evidence", metrics
     if not evidence and (made.gate.kind == "seed" or not made.reruns.varied):
-        vary = USAGE if made.gate.kind == "auto" else ()
-        own = made.gate.kind == "auto" and made.reruns.reworded
-        tested = {name: m for name, m in metrics.items() if (m.name in vary and m.interval) or (m.own and own)}
+        vary, reworded = USAGE if made.gate.kind == "auto" else (), made.reruns.reworded
+        tested = {name: m for name, m in metrics.items() if (m.name in vary and m.interval) or (m.own and reworded)}
     states: dict[Name, RuleState] = {
         name: "broken" if metric.over else "held" for name, metric in metrics.items() if name not in tested
     }

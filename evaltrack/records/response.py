@@ -119,7 +119,7 @@ def _reported_sum(one: int | None, other: int | None) -> int | None:
 
 
 class Returned(Record):
-    """What a target returned for a question: the properties that a response and a row share."""
+    """The properties that a response and a row compute from an answer, its sources and its tool calls."""
 
     if TYPE_CHECKING:  # each has its own types of these fields
         answer: str | None

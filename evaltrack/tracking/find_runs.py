@@ -139,7 +139,7 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None) -> R
         UsageError: it is one of several golden sets that were evaluated together, and none of them is named.
         TrackingError: the store does not answer.
     """
-    runs = list(finished_runs(store, experiment_id, golden, 1))
+    runs = finished_runs(store, experiment_id, golden, 1)
     if not runs:
         return None
     parent = "" if golden else runs[0].data.tags.get(PARENT_TAG, "")

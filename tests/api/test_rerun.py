@@ -32,7 +32,9 @@ from tests.tracking.test_tags import git
 TARGET = f"python:{__name__}:ask"
 IDS = "abcdefgh"
 
-script: dict[str, list[bool | str | None]] = {}
+Turns = dict[str, list[bool | str | None]]
+
+script: Turns = {}
 """What the target does for each question, one time after the other: finds it, does not, fails (None), says a text and
 declines; then the last."""
 said = {"answer": "so"}
@@ -66,9 +68,7 @@ def found_run(uri: str, folder: Path, **settings: Any) -> RunResult:
     return run_eval(golden, target=TARGET, tracking_uri=uri, **usual | settings)
 
 
-def pair(
-    uri: str, folder: Path, turns: dict[str, list[bool | str | None]], **settings: Any
-) -> tuple[RunResult, RunResult]:
+def pair(uri: str, folder: Path, turns: Turns, **settings: Any) -> tuple[RunResult, RunResult]:
     before = found_run(uri, folder, **settings)
     script.update(turns)
     asked.clear()
@@ -97,7 +97,7 @@ class Made:
         monkeypatch.setenv("EVALTRACK_STATE_DIR", str(self.folder / "state"))
         monkeypatch.setenv("MLFLOW_TRACKING_URI", self.uri)
 
-    def pair(self, turns: dict[str, list[bool | str | None]], before: str = "") -> tuple[RunResult, RunResult]:
+    def pair(self, turns: Turns, before: str = "") -> tuple[RunResult, RunResult]:
         """A candidate whose questions did as scripted, and a baseline in which those named in `before` failed; what the
         target does from now on is the rest of the script.
         """
@@ -223,7 +223,7 @@ def test_a_score_of_ones_own_is_tested_if_answers_vary(
 
 def test_a_question_whose_trials_differ_shows_no_other_system(store_uri: str, tmp_path: Path) -> None:
     script.update({"a": [True, True, False], **{key: [False, False, True] for key in "bc"}})
-    turns: dict[str, list[bool | str | None]] = {
+    turns: Turns = {
         "a": [*[False] * 3, True],
         **{key: [*[True] * 3, False] for key in "bc"},
     }
@@ -232,7 +232,7 @@ def test_a_question_whose_trials_differ_shows_no_other_system(store_uri: str, tm
 
 
 def test_a_rise_of_false_abstentions_is_tested_where_declining_varies(store_uri: str, tmp_path: Path) -> None:
-    turns: dict[str, list[bool | str | None]] = {key: ["no", *[True] * (key in "cd")] for key in "abcd"}
+    turns: Turns = {key: ["no", *[True] * (key in "cd")] for key in "abcd"}
     found = compared(pair(store_uri, tmp_path, turns), store_uri)
     assert (found.verdict, found.reruns.calls, found.reruns.varied) == ("ok", 4, True)
     assert [(rule.metric.name, rule.state) for rule in found.rules if rule.metric] == [
